@@ -1,0 +1,43 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+# Two test processes: more only fight over the cores that torch and DuckDB already use.
+PYTEST_ARGS ?= -n 2
+
+.PHONY: help setup demo test check format bench clean
+
+help:  ## show this
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
+
+setup: $(VENV)/.installed  ## make .venv and install gtea with all it needs
+
+# The stamp is written last: an interrupted set-up is done again, a finished one never.
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "gtea needs Python 3.11 or newer; pass PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+demo: setup  ## run the main job on generated payments
+	$(BIN)/gtea demo --out demo
+
+test: setup  ## run the whole test suite
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: setup  ## lint, format, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup  ## mend what can be mended automatically
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup  ## the short form of every benchmark
+	$(BIN)/python benchmarks/bench_ingest.py --events 5000000
+	$(BIN)/python benchmarks/bench_synth.py
+
+clean:  ## remove everything that was made
+	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

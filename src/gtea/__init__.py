@@ -1,0 +1,48 @@
+"""gtea: learn from the time-stamped history of every pair of accounts.
+
+    >>> import gtea
+    >>> store = gtea.ingest("payments.csv", src="payer", dst="payee", time="timestamp", out="payments.store")
+    >>> view = store.as_of("2024-01-31")
+
+An edge here is a pair of accounts and OWNS a history of events. In much of the literature on temporal graphs an
+"edge" is a single event.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gtea.interop import to_pyg
+    from gtea.store.append import append
+    from gtea.store.ingest import ingest
+    from gtea.store.store import Store
+    from gtea.store.view import View
+
+__all__ = ["Store", "View", "append", "ingest", "open", "to_pyg"]
+
+_HOMES = {
+    "Store": "gtea.store.store",
+    "View": "gtea.store.view",
+    "append": "gtea.store.append",
+    "ingest": "gtea.store.ingest",
+    "to_pyg": "gtea.interop",
+}
+
+
+def open(path: str) -> Store:
+    """Open a store. Costs milliseconds, whatever its size."""
+    from gtea.store.store import Store
+
+    return Store.open(path)
+
+
+def __getattr__(name: str) -> object:
+    """Load the heavy parts only when they are asked for: ``import gtea`` and ``gtea --help`` stay quick."""
+    import importlib
+
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version("gtea")
+    raise AttributeError(f"module 'gtea' has no attribute {name!r}")

@@ -1,0 +1,43 @@
+"""``gtea append``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gtea.cli.output import any_date_option, bad_rows_option, json_option, memory_option, progress_bar
+
+
+@click.command("append")
+@click.argument("store")
+@click.argument("files", nargs=-1, required=True)
+@click.option(
+    "--on-duplicate",
+    type=click.Choice(["error", "keep", "drop"]),
+    default="error",
+    show_default=True,
+    help="Events that the store already has, equal in every column: stop; take them as events of their own; leave "
+    "them out.",
+)
+@click.option("--nodes", metavar="FILE", help="More rows of the node table, if the store has one.")
+@bad_rows_option
+@any_date_option
+@memory_option
+@json_option
+def command(store: str, files: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """Add the events in FILES to STORE, as a new version.
+
+    FILES are read the way the first ones were: same columns, same time unit. The result is byte for byte what
+    ingesting everything at once would have made. Whoever has the store open keeps the version they opened.
+
+    \b
+      gtea append payments.store today.csv
+      gtea append payments.store overlapping.csv --on-duplicate drop
+    """
+    from gtea.cli.info import show
+    from gtea.store.append import append
+
+    with progress_bar() as progress:
+        opened = append(store, list(files), progress=progress, **options)
+    show(opened, as_json)

@@ -1,0 +1,92 @@
+"""``gtea doctor``."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import os
+import platform
+import shutil
+import sys
+from typing import Any
+
+import click
+
+from gtea.cli.output import json_option, print_json
+
+_CORE = {"click": "click", "duckdb": "duckdb", "numpy": "numpy", "pyarrow": "pyarrow", "rich": "rich"}
+_CORE |= {"safetensors": "safetensors", "torch": "torch"}
+# Module -> what it is for and how to get it.
+_OPTIONAL = {
+    "torch_geometric": ("PyG interop", "pip install 'gtea[pyg]'"),
+    "pandas": ("pandas frames in and out", "pip install 'gtea[pandas]'"),
+    "polars": ("polars frames in and out", "pip install 'gtea[polars]'"),
+}
+
+
+@click.command("doctor")
+@json_option
+def command(as_json: bool) -> None:
+    """Show versions, threads and optional parts, and what to do about what is missing.
+
+    Exit code 1 if a part that gtea can't do without is missing or broken.
+    """
+    facts = _examine()
+    if as_json:
+        print_json(facts)
+    else:
+        click.echo("\n".join(_lines(facts)))
+    if any(not part["ok"] for part in facts["core"].values()):
+        raise click.exceptions.Exit(1)
+
+
+def _examine() -> dict[str, Any]:
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    free = shutil.disk_usage(".").free
+    return {
+        "gtea": importlib.metadata.version("gtea"),
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "threads": {name: os.environ.get(name) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")},
+        "memory_gb": round(memory / 1e9, 1),
+        "disk_free_gb": round(free / 1e9, 1),
+        "core": {name: _part(module, f"pip install {name}") for name, module in _CORE.items()},
+        "optional": {name: {**_part(name, how), "for": use} for name, (use, how) in _OPTIONAL.items()},
+        "torch_threads": _torch("get_num_threads"),
+        "cuda": _torch("cuda.is_available"),
+    }
+
+
+def _part(module: str, remedy: str) -> dict[str, Any]:
+    """Whether a module can be imported, really: an installed but broken part must show here."""
+    try:
+        loaded = importlib.import_module(module)
+    except ImportError as error:
+        return {"ok": False, "version": None, "problem": str(error), "remedy": remedy}
+    return {"ok": True, "version": getattr(loaded, "__version__", "unknown"), "problem": None, "remedy": None}
+
+
+def _torch(path: str) -> Any:
+    torch: Any = sys.modules.get("torch")
+    for name in path.split("."):
+        torch = getattr(torch, name, None)
+    return torch() if torch is not None else None
+
+
+def _lines(facts: dict[str, Any]) -> list[str]:
+    lines = [f"gtea {facts['gtea']} on Python {facts['python']}, {facts['system']}"]
+    lines.append(
+        f"{facts['cores']} cores, {facts['memory_gb']} GB memory, {facts['disk_free_gb']} GB free on this disk; "
+        f"torch uses {facts['torch_threads']} threads, CUDA {'yes' if facts['cuda'] else 'no'}"
+    )
+    lines += ["", "needed"]
+    lines += [_line(name, part, "") for name, part in facts["core"].items()]
+    lines += ["", "optional"]
+    lines += [_line(name, part, part["for"]) for name, part in facts["optional"].items()]
+    return lines
+
+
+def _line(name: str, part: dict[str, Any], use: str) -> str:
+    state = part["version"] if part["ok"] else f"missing ({part['problem']}). To mend: {part['remedy']}"
+    return f"  {name:<16} {state:<12} {use}".rstrip()

@@ -1,0 +1,47 @@
+"""``gtea export``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from gtea.cli.output import json_option, print_json, printable, progress_bar
+
+
+@click.command("export")
+@click.argument("store")
+@click.option(
+    "--format",
+    type=click.Choice(["parquet", "csv", "pyg"]),
+    default="parquet",
+    show_default=True,
+    help="What to write.",
+)
+@click.option("--out", required=True, metavar="FILE", help="The file to write; replaced in one step if it exists.")
+@click.option("--as-of", metavar="T", help="Only events before T: a date, or a number in the unit of the input.")
+@json_option
+def command(store: str, format: Literal["parquet", "csv", "pyg"], out: str, as_of: str | None, as_json: bool) -> None:
+    """Write STORE's events to a file, in time order.
+
+    Parquet and CSV have the columns of the input (ids as text, calendar times as UTC timestamps) and can be
+    ingested again. pyg writes the tensors of a PyG TemporalData (src, dst, t, msg) as safetensors, and the accounts
+    beside it: TemporalData(**safetensors.torch.load_file(FILE)).
+    """
+    from gtea.store.store import Store
+
+    view = Store.open(store).as_of(as_of)
+    with progress_bar() as progress:
+        if format == "pyg":
+            from gtea.interop import write_pyg
+
+            written = write_pyg(view, Path(out))
+        else:
+            from gtea.store.export import export_events
+
+            written = export_events(view, Path(out), format, progress)
+    if as_json:
+        print_json({"out": out, "format": format, "events": written, "as_of": view.cut})
+    else:
+        click.echo(f"{written:,} events before {view.store.date(view.cut)} written to {printable(out)}")

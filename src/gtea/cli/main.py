@@ -1,0 +1,124 @@
+"""Entry point: finds the command, runs it, and turns failures into a message and an exit code.
+
+Exit codes: 0 done; 1 a check found faults, or a bug; 2 usage; 3 data; 4 store or disk; 5 model; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+
+from gtea.cli.output import printable
+from gtea.errors import GteaError, StoreError
+
+# Name -> module and one line of help. Modules are imported when their command runs, so that --help is quick.
+_COMMANDS = {
+    "ingest": ("gtea.cli.ingest", "Read events from CSV, Parquet or JODIE files into a store."),
+    "append": ("gtea.cli.append", "Add new events to a store, as a new version."),
+    "info": ("gtea.cli.info", "Show what is in a store."),
+    "verify": ("gtea.cli.verify", "Check every digest and invariant of a store."),
+    "export": ("gtea.cli.export", "Write a store's events to Parquet, CSV or PyG tensors."),
+    "synth": ("gtea.cli.synth", "Generate payments to play with."),
+    "demo": ("gtea.cli.demo", "Run the whole path on generated payments."),
+    "doctor": ("gtea.cli.doctor", "Show versions, threads and optional parts, and what to do about them."),
+}
+
+
+class _LazyCommands(click.Group):
+    """A group that knows its commands' names without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command = importlib.import_module(_COMMANDS[cmd_name][0]).command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
+
+
+def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        import importlib.metadata
+
+        click.echo(f"gtea {importlib.metadata.version('gtea')}")
+        ctx.exit()
+
+
+@click.command(cls=_LazyCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version.",
+)
+@click.option(
+    "--debug", is_flag=True, expose_value=False, help="Show the traceback of an error (anywhere on the line)."
+)
+def cli() -> None:
+    """Learn from the time-stamped history of every pair of accounts.
+
+    From a table of transactions to a store of pair histories, and from there to models and scores.
+
+    \b
+      gtea synth payments --accounts 2000 --events 40000 --out payments
+      gtea ingest payments/transactions.parquet --src payer --dst payee --time timestamp \\
+           --features amount --out payments.store
+      gtea info payments.store
+
+    Every command explains itself with --help; those that report take --json.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words
+    logging.getLogger("gtea").addHandler(logging.NullHandler())  # notes are part of what commands print
+    try:
+        cli.main([word for word in words if word != "--debug"], prog_name="gtea", standalone_mode=False)
+        code = 0
+    except click.exceptions.Exit as stop:
+        code = stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        code = 2
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        click.echo("interrupted; nothing was changed", err=True)
+        code = 130
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output has gone; there is nobody to tell
+        code = 0
+    except GteaError as error:
+        code = _report(error, error.exit_code, debug)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        code = _report(StoreError(f"{where}{error.strerror or error}. Check space and permissions."), 4, debug)
+    except Exception as error:  # the last line of defence: a bug is reported, not thrown at the user
+        code = _report(
+            error,
+            1,
+            debug,
+            f"this is a bug in gtea ({type(error).__name__}). Run with --debug and report it: ",
+        )
+    sys.exit(code)
+
+
+def _report(error: Exception, code: int, debug: bool, prefix: str = "") -> int:
+    if debug:
+        traceback.print_exception(error.__cause__ or error)
+    click.echo(f"gtea: {prefix}{printable(str(error))}", err=True)
+    return code

@@ -1,0 +1,74 @@
+"""What commands share when they print: JSON, plain text that can't drive the terminal, progress, options."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from gtea.data.workbench import Progress
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on standard output.")
+memory_option = click.option(
+    "--memory", default="4GB", show_default=True, metavar="SIZE", help="Stay within about this much memory."
+)
+bad_rows_option = click.option(
+    "--bad-rows",
+    type=click.Choice(["error", "skip", "quarantine"]),
+    default="error",
+    show_default=True,
+    help="Rows that can't become events: stop and name them; leave them out, counted by reason; or also write them "
+    "to STORE.bad_rows.csv.",
+)
+any_date_option = click.option(
+    "--allow-any-date", is_flag=True, help="Accept dates before 1970 or more than a day ahead of now."
+)
+
+
+def printable(text: str) -> str:
+    """Text in which control characters are spelt out: an account id must not be able to drive the terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
+def print_json(content: object) -> None:
+    """Print JSON, indented, non-ASCII as it is."""
+    click.echo(json.dumps(content, indent=2, ensure_ascii=False))
+
+
+def split_names(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
+    """Callback of options that take COL,COL,..."""
+    return tuple(name for name in (value or "").split(",") if name)
+
+
+def names_option(flag: str, help: str) -> Callable[[Any], Any]:
+    """An option that takes column names separated by commas."""
+    return click.option(flag, callback=split_names, metavar="COL,COL", help=help)
+
+
+@contextlib.contextmanager
+def progress_bar() -> Iterator[Progress]:
+    """A progress bar on standard error; silent where that is not a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda stage, done: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def show(stage: str, done: float | None) -> None:
+            if stage not in tasks:
+                for earlier in tasks.values():
+                    bar.update(earlier, total=1.0, completed=1.0)
+                tasks[stage] = bar.add_task(printable(stage), total=None)
+            if done is not None:
+                bar.update(tasks[stage], total=1.0, completed=done)
+
+        yield show

@@ -1,0 +1,1 @@
+"""Events on their way in: readers, validation, times, and payments to play with."""

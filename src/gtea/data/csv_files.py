@@ -1,0 +1,108 @@
+"""What a CSV file's first lines say, and where in the file a record stands.
+
+DuckDB reads the body; it is told the layout instead of sniffing it, because a sniffer that guesses
+differently on the second delivery of a file is worse than one that never guesses. The delimiter is the
+one under which the header has the columns that were asked for.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gtea.errors import DataError
+
+_DELIMITERS = (",", "\t", ";", "|")
+# csv.reader's own limit of 128 KiB would stop at a long field that DuckDB (2 MiB a line) accepts.
+_FIELD_LIMIT = 4 << 20
+
+
+@dataclass(frozen=True)
+class CsvLayout:
+    """How to cut one file into records."""
+
+    delimiter: str
+    columns: tuple[str, ...]
+    header_lines: int
+
+
+def read_layout(path: Path, wanted: Sequence[str], delimiter: str | None = None) -> CsvLayout:
+    """The layout of a file with a header, under the delimiter that makes ``wanted`` appear in it."""
+    candidates = (delimiter,) if delimiter else _DELIMITERS
+    layouts = [_header(path, candidate) for candidate in candidates]
+    return max(layouts, key=lambda layout: (sum(name in layout.columns for name in wanted), len(layout.columns)))
+
+
+def read_jodie_layout(path: Path) -> CsvLayout:
+    """The layout of a JODIE file: its header names one column for any number of features."""
+    with _open(path) as stream:
+        reader = _reader(stream, ",")
+        header = next(reader, None)
+        first = next(reader, None)
+    if header is None or first is None or len(first) < 4 or len(header) < 4:
+        raise DataError(
+            f"{path.name}: a JODIE file has a header and rows of user, item, timestamp, state label, features... "
+            f"(got {first if header else 'an empty file'}). Check the file, or drop --format jodie."
+        )
+    features = tuple(f"f{i}" for i in range(len(first) - 4))
+    return CsvLayout(",", ("user_id", "item_id", "timestamp", "state_label", *features), header_lines=1)
+
+
+def lines_of_records(path: Path, layout: CsvLayout, records: Iterable[int]) -> list[int]:
+    """The line in the file on which each of the given well-formed records starts.
+
+    ``records`` are ascending and count, from 0, the rows that DuckDB accepted. Blank lines and quoted line
+    breaks make lines and records differ, so the file is read again: this is the path of errors only.
+    """
+    wanted = list(records)
+    lines: list[int] = []
+    accepted = 0
+    with _open(path) as stream:
+        reader = _reader(stream, layout.delimiter)
+        start = 1
+        for record in reader:
+            if len(lines) == len(wanted):
+                break
+            first_line, start = start, reader.line_num + 1
+            if first_line <= layout.header_lines or not record:
+                continue
+            if len(record) != len(layout.columns) or any(
+                not field.isprintable() and _broken(field) for field in record
+            ):
+                continue
+            if accepted == wanted[len(lines)]:
+                lines.append(first_line)
+            accepted += 1
+    return lines
+
+
+def _header(path: Path, delimiter: str) -> CsvLayout:
+    try:
+        with _open(path) as stream:
+            reader = _reader(stream, delimiter)
+            columns = next(reader, None)
+            lines = reader.line_num
+    except (OSError, EOFError, gzip.BadGzipFile, csv.Error) as error:
+        raise DataError(f"{path.name}: can't be read as CSV ({error}). Check that the file is whole.") from error
+    if not columns:
+        raise DataError(f"{path.name}: must start with a header line (got an empty file). Check the export.")
+    return CsvLayout(delimiter, tuple(columns), lines)
+
+
+def _open(path: Path) -> io.TextIOWrapper:
+    raw = gzip.GzipFile(path) if path.suffix == ".gz" else path.open("rb")
+    return io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")
+
+
+def _reader(stream: io.TextIOWrapper, delimiter: str) -> csv._reader:  # type: ignore[name-defined]
+    csv.field_size_limit(_FIELD_LIMIT)
+    return csv.reader(stream, delimiter=delimiter)
+
+
+def _broken(field: str) -> bool:
+    """Whether the field held bytes that are not UTF-8 (kept by surrogateescape)."""
+    return any("\udc80" <= character <= "\udcff" for character in field)

@@ -1,0 +1,71 @@
+"""The store in the shapes of other libraries."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gtea.errors import UsageError
+from gtea.store.export import events_in_time_order
+from gtea.store.files import sync_folder
+from gtea.store.view import View
+
+if TYPE_CHECKING:
+    from torch_geometric.data import TemporalData
+
+
+def to_pyg(view: View) -> TemporalData:
+    """The events before the cut as a PyG ``TemporalData``: src, dst, t, msg, in time order.
+
+    ``msg`` holds the event features and then the codes of the categorical columns. Node i is the i-th account of
+    ``view.store.accounts``.
+    """
+    try:
+        import torch
+        from torch_geometric.data import TemporalData
+    except ImportError as error:
+        raise UsageError(
+            "PyG export: needs torch-geometric, which is not installed. Install it with: pip install 'gtea[pyg]'"
+        ) from error
+    return TemporalData(**{name: torch.from_numpy(array) for name, array in _columns(view).items()})
+
+
+def write_pyg(view: View, out: Path) -> int:
+    """Write the fields of ``to_pyg(view)`` to a safetensors file, and beside it the accounts as Parquet.
+
+    ``TemporalData(**safetensors.torch.load_file(out))`` gives the object back. PyG's own way of saving is pickle,
+    which can run code when it is loaded.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from safetensors.torch import save
+
+    data = to_pyg(view)
+    content = save({name: data[name].contiguous() for name in ("src", "dst", "t", "msg")})
+    accounts = out.with_suffix(".accounts.parquet")
+    temporary = accounts.with_name(f".{accounts.name}.new")
+    pq.write_table(pa.table({"account": view.store.accounts.to_arrow()}), temporary)
+    temporary.replace(accounts)
+    temporary = out.with_name(f".{out.name}.new")
+    with temporary.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    temporary.replace(out)
+    sync_folder(out.parent)
+    return int(data.num_events)
+
+
+def _columns(view: View) -> dict[str, Any]:
+    parts = list(events_in_time_order(view))
+    width = len(view.store.features) + len(view.store.categorical)
+    messages = [np.hstack([part.features, part.categories.astype(np.float32)]) for part in parts]
+    return {
+        "src": np.concatenate([np.zeros(0, np.int64), *(part.src.astype(np.int64) for part in parts)]),
+        "dst": np.concatenate([np.zeros(0, np.int64), *(part.dst.astype(np.int64) for part in parts)]),
+        "t": np.concatenate([np.zeros(0, np.int64), *(part.time for part in parts)]),
+        "msg": np.concatenate([np.zeros((0, width), np.float32), *messages]),
+    }

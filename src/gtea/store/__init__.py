@@ -1,0 +1,1 @@
+"""The event store on disk: built once, memory-mapped, seen through views that hide the future."""

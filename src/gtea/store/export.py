@@ -1,0 +1,120 @@
+"""The events back out, in time order, with the accounts' ids and the columns' own names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+from numpy.typing import NDArray
+
+from gtea.data.workbench import Progress, silent
+from gtea.errors import UsageError
+from gtea.store.files import sync_folder
+from gtea.store.view import View
+
+_BATCH = 1 << 18
+
+
+@dataclass(frozen=True)
+class EventRows:
+    """Events by node number, in time order; ties keep the order of the store."""
+
+    src: NDArray[np.int32]
+    dst: NDArray[np.int32]
+    time: NDArray[np.int64]
+    features: NDArray[np.float32]
+    categories: NDArray[np.int32]
+
+
+def events_in_time_order(view: View, batch: int = _BATCH) -> Iterator[EventRows]:
+    """Every event before the cut, oldest first."""
+    arrays = view.arrays
+    order = np.argsort(arrays.event_time, kind="stable")
+    order = order[: np.searchsorted(arrays.event_time[order], view.cut)]
+    for start in range(0, len(order), batch):
+        rows = order[start : start + batch]
+        edge = np.searchsorted(arrays.edge_offset, rows, side="right") - 1
+        a, b, reverse = arrays.edge_a[edge], arrays.edge_b[edge], arrays.event_reverse[rows] == 1
+        yield EventRows(
+            np.where(reverse, b, a),
+            np.where(reverse, a, b),
+            arrays.event_time[rows],
+            arrays.event_features[rows],
+            arrays.event_categories[rows],
+        )
+
+
+def export_events(view: View, out: Path, format: Literal["parquet", "csv"], progress: Progress = silent) -> int:
+    """Write every event before the cut to a file; returns how many.
+
+    Calendar times are written as UTC timestamps, which no reader can take for another unit; steps as integers.
+    Reading the file in again gives the same store.
+    """
+    if out.is_dir():
+        raise UsageError(f"{out}: is a folder. Name the file to write.")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    schema = _schema(view)
+    temporary = out.with_name(f".{out.name}.new")
+    written = 0
+    with temporary.open("wb") as stream:
+        writer: Any = (
+            pyarrow.parquet.ParquetWriter(stream, schema)
+            if format == "parquet"
+            else pyarrow.csv.CSVWriter(stream, _as_text(schema))
+        )
+        with writer:
+            for rows in events_in_time_order(view):
+                table = _table(view, rows, schema)
+                writer.write_table(table if format == "parquet" else _texts(table))
+                written += len(rows.time)
+                progress("exporting", written / max(1, view.store.num_events))
+        stream.flush()
+        os.fsync(stream.fileno())
+    temporary.replace(out)
+    sync_folder(out.parent)
+    return written
+
+
+def _schema(view: View) -> pa.Schema:
+    store = view.store
+    columns = store.manifest.schema["columns"]
+    moment = pa.int64() if store.unit == "step" else pa.timestamp(store.unit, tz="UTC")
+    fields = [
+        (columns["src"], pa.large_string()),
+        (columns["dst"], pa.large_string()),
+        (columns["time"], moment),
+    ]
+    fields += [(name, pa.float32()) for name in store.features]
+    fields += [(name, pa.large_string()) for name in store.categorical]
+    return pa.schema(fields)
+
+
+def _table(view: View, rows: EventRows, schema: pa.Schema) -> pa.Table:
+    store = view.store
+    columns: list[pa.Array] = [store.accounts.take(rows.src), store.accounts.take(rows.dst)]
+    columns.append(pa.array(rows.time).cast(schema.field(2).type))
+    columns += [pa.array(np.ascontiguousarray(column)) for column in rows.features.T]
+    columns += [table.take(codes) for table, codes in zip(store.vocabularies, rows.categories.T, strict=True)]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _as_text(schema: pa.Schema) -> pa.Schema:
+    """Timestamps as text: Arrow's own CSV form leaves the T out, and ISO 8601 wants it."""
+    kinds = [pa.string() if pa.types.is_timestamp(field.type) else field.type for field in schema]
+    return pa.schema([field.with_type(kind) for field, kind in zip(schema, kinds, strict=True)])
+
+
+def _texts(table: pa.Table) -> pa.Table:
+    columns = [
+        pc.strftime(column, format="%Y-%m-%dT%H:%M:%SZ") if pa.types.is_timestamp(column.type) else column
+        for column in table.columns
+    ]
+    return pa.Table.from_arrays(columns, schema=_as_text(table.schema))

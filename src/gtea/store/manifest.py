@@ -1,0 +1,72 @@
+"""What a store says about itself: ``manifest.json``, the one file that makes a folder a store."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gtea.errors import StoreError
+from gtea.store.layout import FORMAT_NAME, FORMAT_VERSION
+
+MANIFEST = "manifest.json"
+REPORT = "data_report.json"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Counts, schema, the digest of every array, where the data came from, and what became of every row."""
+
+    folder: str
+    counts: dict[str, int]
+    """nodes, edges, events (in the store), self_loops (in the input)."""
+    time: dict[str, Any]
+    """unit (s, us, ns or step), first and last stored time (None for an empty store)."""
+    schema: dict[str, Any]
+    """How the input was read; an append reads by it."""
+    arrays: dict[str, dict[str, Any]]
+    """name -> file, dtype, shape, bytes, sha256."""
+    sources: list[dict[str, Any]]
+    data_report: dict[str, Any]
+    created: str
+    gtea_version: str
+    format: str = FORMAT_NAME
+    format_version: int = FORMAT_VERSION
+
+    @property
+    def digest(self) -> str:
+        """One sha256 over the content of all arrays: two stores with equal digests hold the same bytes."""
+        lines = [f"{name} {array['sha256']}\n" for name, array in sorted(self.arrays.items())]
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+    def to_json(self) -> dict[str, Any]:
+        """The manifest as it stands in the file, the most telling parts first."""
+        fields = dataclasses.asdict(self)
+        order = ["format", "format_version", "gtea_version", "created", "folder", "counts", "time", "schema"]
+        return {name: fields[name] for name in (*order, "arrays", "sources", "data_report")}
+
+
+def read_manifest(store: Path) -> Manifest:
+    """Read and check a store's manifest."""
+    path = store / MANIFEST
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        remedy = "Make one with gtea ingest." if not store.exists() else "Check the path."
+        raise StoreError(f"{store}: is not a store (it has no {MANIFEST}). {remedy}") from error
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path}: can't be read ({error}). Restore it from a backup or ingest again.") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT_NAME:
+        raise StoreError(f"{path}: is not the manifest of a gtea store. Check the path.")
+    if content.get("format_version") != FORMAT_VERSION:
+        raise StoreError(
+            f"{store}: has format version {content.get('format_version')}, and this gtea reads {FORMAT_VERSION}. "
+            f"Use gtea {content.get('gtea_version')} or ingest again."
+        )
+    try:
+        return Manifest(**content)
+    except TypeError as error:
+        raise StoreError(f"{path}: is damaged ({error}). Restore it from a backup or ingest again.") from error

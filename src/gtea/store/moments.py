@@ -1,0 +1,61 @@
+"""Reading the moment that a user names as a stored time."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from fractions import Fraction
+
+from gtea.data.times import UNITS_PER_SECOND
+from gtea.errors import UsageError
+
+Moment = int | str | dt.datetime
+
+_SECONDS = {
+    "s": Fraction(1),
+    "ms": Fraction(1, 10**3),
+    "us": Fraction(1, 10**6),
+    "ns": Fraction(1, 10**9),
+    "days": Fraction(86_400),
+}
+
+
+def parse_moment(moment: Moment, unit: str, input_unit: str) -> int:
+    """The smallest stored time that is not before the moment.
+
+    Rounding up keeps the promise at the edge: with times in whole seconds, ``as_of`` half past a second hides
+    the next second and shows this one.
+    """
+    if isinstance(moment, bool) or not isinstance(moment, int | str | dt.datetime):
+        raise UsageError(
+            f"as_of: must be a whole number of {unit!r}, a datetime or ISO 8601 text (got {moment!r}). Convert it."
+        )
+    if isinstance(moment, int):
+        return moment
+    if isinstance(moment, str):
+        try:
+            return _number(Fraction(moment), unit, input_unit)
+        except (ValueError, ZeroDivisionError):
+            moment = _date(moment)
+    if unit == "step":
+        raise UsageError(f"as_of: this store counts steps, not dates (got {moment}). Give a whole number.")
+    zoned = moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
+    elapsed = zoned - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+    micros = (elapsed.days * 86_400 + elapsed.seconds) * 10**6 + elapsed.microseconds
+    return math.ceil(Fraction(micros * UNITS_PER_SECOND[unit], 10**6))
+
+
+def _number(value: Fraction, unit: str, input_unit: str) -> int:
+    """A bare number means what it meant in the input; where the input had dates, it is a stored time."""
+    if unit == "step" or input_unit not in _SECONDS:
+        return math.ceil(value)
+    return math.ceil(value * _SECONDS[input_unit] * UNITS_PER_SECOND[unit])
+
+
+def _date(text: str) -> dt.datetime:
+    try:
+        return dt.datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        raise UsageError(
+            f"as_of: must be a number or an ISO 8601 date (got {text!r}). Try 2024-01-31 or 2024-01-31T12:00:00Z."
+        ) from error

@@ -1,0 +1,176 @@
+"""An open store: what it holds, who is in it, and the one door to its events, ``as_of``."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gtea.data.times import date_text
+from gtea.errors import DataError, StoreError
+from gtea.store.arrays import map_array
+from gtea.store.layout import NODE_IDS, vocabulary_name
+from gtea.store.manifest import Manifest, read_manifest
+from gtea.store.moments import Moment, parse_moment
+from gtea.store.publish import try_lock
+from gtea.store.strings import StringTable
+from gtea.store.view import View
+
+_ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class StoreArrays:
+    """The mapped arrays, named as in docs/store-format.md. Reach events through a view, not through these."""
+
+    node_offset: NDArray[np.int64]
+    slot_neighbour: NDArray[np.int32]
+    slot_edge: NDArray[np.int64]
+    slot_first_time: NDArray[np.int64]
+    edge_a: NDArray[np.int32]
+    edge_b: NDArray[np.int32]
+    edge_offset: NDArray[np.int64]
+    edge_first_time: NDArray[np.int64]
+    edge_last_time: NDArray[np.int64]
+    event_time: NDArray[np.int64]
+    event_reverse: NDArray[np.uint8]
+    event_features: NDArray[np.float32]
+    event_categories: NDArray[np.int32]
+
+
+class Store:
+    """A version of a store, opened for reading. It stays as it is, whatever is appended meanwhile."""
+
+    def __init__(self, path: Path, manifest: Manifest, mapped: dict[str, NDArray[Any]]) -> None:
+        self.path = path
+        self.manifest = manifest
+        self.arrays = StoreArrays(**{name: mapped[name] for name in StoreArrays.__dataclass_fields__})
+        self.accounts = _strings(mapped, NODE_IDS)
+        self.vocabularies = tuple(_strings(mapped, vocabulary_name(i)) for i in range(len(self.categorical)))
+        self.node_features = mapped.get("node_features")
+        """Static features from the node table, one row an account, or None."""
+        self.node_in_table = mapped.get("node_in_table")
+        """Whether an account had a row in the node table (its features are zeros if not), or None."""
+
+    @staticmethod
+    def open(path: str | os.PathLike[str]) -> Store:
+        """Open the current version. Costs milliseconds, whatever the size: nothing is read but the manifest."""
+        folder = Path(path).absolute()
+        for attempt in range(_ATTEMPTS):
+            manifest = read_manifest(folder)
+            try:
+                return _open_version(folder, manifest)
+            except FileNotFoundError as error:
+                # Perhaps a writer published a newer version and swept this one between our two looks.
+                if attempt == _ATTEMPTS - 1 or read_manifest(folder).folder == manifest.folder:
+                    raise StoreError(
+                        f"{error.filename}: is missing from the store. Restore it from a backup or ingest again."
+                    ) from error
+        raise AssertionError("unreachable")
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count:,} {name}" for name, count in self.manifest.counts.items() if name != "self_loops")
+        return f"<gtea.Store {self.path.name}: {counts}>"
+
+    @property
+    def num_nodes(self) -> int:
+        """How many accounts the store knows."""
+        return self.manifest.counts["nodes"]
+
+    @property
+    def num_edges(self) -> int:
+        """How many pairs have a history (ordered pairs in a directed store)."""
+        return self.manifest.counts["edges"]
+
+    @property
+    def num_events(self) -> int:
+        """How many events the store holds."""
+        return self.manifest.counts["events"]
+
+    @property
+    def directed(self) -> bool:
+        """Whether the two directions of a pair are two edges."""
+        return bool(self.manifest.schema["directed"])
+
+    @property
+    def unit(self) -> str:
+        """The unit of stored times: s, us, ns, or step."""
+        return str(self.manifest.time["unit"])
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the columns of ``event_features``."""
+        return tuple(self.manifest.schema["columns"]["features"])
+
+    @property
+    def categorical(self) -> tuple[str, ...]:
+        """The names of the columns of ``event_categories``."""
+        return tuple(self.manifest.schema["columns"]["categorical"])
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """The data report: what became of every row of the input."""
+        return self.manifest.data_report
+
+    @property
+    def digest(self) -> str:
+        """One sha256 over the content of all arrays."""
+        return self.manifest.digest
+
+    @property
+    def end(self) -> int:
+        """The first time after the last event."""
+        last = self.manifest.time["last"]
+        return 0 if last is None else int(last) + 1
+
+    def as_of(self, moment: Moment | None = None) -> View:
+        """The store as it was just before a moment: no event at or after it can be reached. Free to make.
+
+        Args:
+            moment: A stored time (an int in ``unit``), a datetime, or text: ISO 8601, or a number in the unit that
+                the input had. None stands for just after the last event.
+        """
+        cut = self.end if moment is None else parse_moment(moment, self.unit, self.manifest.schema["time_unit"])
+        return View(self, cut)
+
+    def node(self, account: str) -> int:
+        """The number of an account."""
+        number = self.accounts.find(account)
+        if number < 0:
+            raise DataError(
+                f"{account!r}: no such account in {self.path.name}. Ids are compared exactly as written: "
+                "check leading zeros, spaces and case."
+            )
+        return number
+
+    def account(self, node: int) -> str:
+        """The id of the account with that number."""
+        return self.accounts[node]
+
+    def date(self, time: int) -> str:
+        """A stored time for people."""
+        return date_text(time, self.unit)
+
+
+def _open_version(folder: Path, manifest: Manifest) -> Store:
+    version = folder / manifest.folder
+    handle = os.open(version, os.O_RDONLY)
+    try:
+        # Shared with other readers; keeps a writer from sweeping the version while this store is in use.
+        try_lock(handle, exclusive=False)
+        mapped = {name: map_array(version, described) for name, described in manifest.arrays.items()}
+        store = Store(folder, manifest, mapped)
+    except BaseException:
+        os.close(handle)
+        raise
+    weakref.finalize(store, os.close, handle)
+    return store
+
+
+def _strings(mapped: dict[str, NDArray[Any]], name: str) -> StringTable:
+    return StringTable(mapped[f"{name}_offset"], mapped[f"{name}_bytes"])

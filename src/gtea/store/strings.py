@@ -1,0 +1,83 @@
+"""A table of distinct strings in the order of their UTF-8 bytes: account ids, and the words of a category.
+
+The order makes the table canonical (whatever order the input had), lets a look-up be a binary search over
+the mapped file, and keeps old numbers in order when new strings are merged in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+# Below this share of the table, one binary search for each string beats hashing the whole table.
+_HASHING_PAYS = 64
+
+
+class StringTable:
+    """Strings by number and numbers by string, straight from two memory-mapped arrays."""
+
+    def __init__(self, offsets: NDArray[np.int64], data: NDArray[np.uint8]) -> None:
+        self.offsets = offsets
+        self.data = data
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, number: int) -> str:
+        return self._bytes(number).decode()
+
+    def find(self, text: str) -> int:
+        """The number of a string, or -1. A binary search: it touches about log2(n) pages, whatever the size."""
+        wanted = text.encode()
+        low, high = 0, len(self)
+        while low < high:
+            middle = (low + high) // 2
+            if self._bytes(middle) < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        return low if low < len(self) and self._bytes(low) == wanted else -1
+
+    def find_many(self, texts: Sequence[str] | pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
+        """The number of each string, -1 where there is none."""
+        if len(texts) * _HASHING_PAYS < len(self):
+            plain: Iterable[Any] = texts.to_pylist() if isinstance(texts, pa.Array | pa.ChunkedArray) else texts
+            return np.array([self.find(text) for text in plain], dtype=np.int64)
+        queries = texts if isinstance(texts, pa.Array | pa.ChunkedArray) else pa.array(texts, pa.large_string())
+        found = pc.index_in(queries.cast(pa.large_string()), value_set=self.to_arrow())
+        return np.asarray(pc.fill_null(found, -1)).astype(np.int64)
+
+    def take(self, numbers: NDArray[np.integer[Any]]) -> pa.LargeStringArray:
+        """The strings of many numbers."""
+        return self.to_arrow().take(pa.array(numbers))
+
+    def to_arrow(self) -> pa.LargeStringArray:
+        """The whole table as an Arrow array over the mapped files. Nothing is copied."""
+        return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(self.offsets), pa.py_buffer(self.data))
+
+    def _bytes(self, number: int) -> bytes:
+        return self.data[self.offsets[number] : self.offsets[number + 1]].tobytes()
+
+
+def merge_tables(old: StringTable, new: StringTable) -> tuple[StringTable, NDArray[np.int64], NDArray[np.int64]]:
+    """The union of two tables, and where the strings of each have gone. Both maps are increasing."""
+    strings = pc.unique(pa.chunked_array([old.to_arrow(), new.to_arrow()]))
+    # Arrow sorts strings by their bytes, which is the table's own order.
+    merged = strings.take(pc.array_sort_indices(strings))
+    table = table_of(merged)
+    return table, table.find_many(old.to_arrow()), table.find_many(new.to_arrow())
+
+
+def table_of(strings: pa.LargeStringArray) -> StringTable:
+    """A table of strings that are already distinct and in order."""
+    array = pa.concat_arrays([strings])  # an array of its own: no offset, no slack
+    if len(array) == 0:
+        return StringTable(np.zeros(1, np.int64), np.zeros(0, np.uint8))
+    _, offsets, data = array.buffers()
+    starts = np.frombuffer(offsets, np.int64, len(array) + 1)
+    return StringTable(starts, np.frombuffer(data, np.uint8, int(starts[-1])) if data else np.zeros(0, np.uint8))
