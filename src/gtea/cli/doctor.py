@@ -8,14 +8,14 @@ import os
 import platform
 import shutil
 import sys
+import warnings
 from typing import Any
 
 import click
 
 from gtea.cli.output import json_option, print_json
 
-_CORE = {"click": "click", "duckdb": "duckdb", "numpy": "numpy", "pyarrow": "pyarrow", "rich": "rich"}
-_CORE |= {"safetensors": "safetensors", "torch": "torch"}
+_CORE = ("click", "duckdb", "numpy", "pyarrow", "rich", "safetensors", "torch")
 # Module -> what it is for and how to get it.
 _OPTIONAL = {
     "torch_geometric": ("PyG interop", "pip install 'gtea[pyg]'"),
@@ -51,20 +51,23 @@ def _examine() -> dict[str, Any]:
         "threads": {name: os.environ.get(name) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")},
         "memory_gb": round(memory / 1e9, 1),
         "disk_free_gb": round(free / 1e9, 1),
-        "core": {name: _part(module, f"pip install {name}") for name, module in _CORE.items()},
+        "core": {name: _part(name, f"pip install {name}") for name in _CORE},
         "optional": {name: {**_part(name, how), "for": use} for name, (use, how) in _OPTIONAL.items()},
         "torch_threads": _torch("get_num_threads"),
         "cuda": _torch("cuda.is_available"),
     }
 
 
-def _part(module: str, remedy: str) -> dict[str, Any]:
+def _part(name: str, remedy: str) -> dict[str, Any]:
     """Whether a module can be imported, really: an installed but broken part must show here."""
     try:
-        loaded = importlib.import_module(module)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # other people's deprecations are not the user's concern
+            importlib.import_module(name)
+        version = importlib.metadata.version(name.replace("_", "-"))
     except ImportError as error:
         return {"ok": False, "version": None, "problem": str(error), "remedy": remedy}
-    return {"ok": True, "version": getattr(loaded, "__version__", "unknown"), "problem": None, "remedy": None}
+    return {"ok": True, "version": version, "problem": None, "remedy": None}
 
 
 def _torch(path: str) -> Any:

@@ -89,10 +89,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     debug = "--debug" in words
     logging.getLogger("gtea").addHandler(logging.NullHandler())  # notes are part of what commands print
     try:
-        cli.main([word for word in words if word != "--debug"], prog_name="gtea", standalone_mode=False)
-        code = 0
-    except click.exceptions.Exit as stop:
-        code = stop.exit_code
+        # Without standalone mode click hands back the code of ctx.exit() and of Exit; commands return nothing.
+        code = cli.main([word for word in words if word != "--debug"], prog_name="gtea", standalone_mode=False) or 0
     except click.ClickException as error:
         error.show()
         code = 2

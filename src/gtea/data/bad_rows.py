@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from gtea.data.csv_files import lines_of_records
 from gtea.data.sources import Source
@@ -110,7 +110,7 @@ def find_bad_rows(
         starts: The rowid of the first staged row of each source.
     """
     counts: Counter[str] = Counter()
-    totals = bench.row(f"SELECT count_if({_any_bad(checks)}), count(*) FROM {table}")
+    totals = bench.row(f"SELECT count(*) FILTER (WHERE {_any_bad(checks)}), count(*) FROM {table}")
     if totals[0]:
         branches = " ".join(f"WHEN {check.condition} THEN {literal(check.reason)}" for check in checks)
         found = bench.rows(
@@ -165,52 +165,49 @@ class BadRowsFound:
         """The bad rows, source by source, at most ``limit`` of each source's two kinds; ordered by row."""
         ends = (*self.starts[1:], 1 << 62)
         for source, start, end in zip(self.sources, self.starts, ends, strict=True):
-            rows = [*self._staged(source, start, end, limit), *self._rejected(source, limit)]
+            staged, rejected = self._staged(start, end, limit), self._rejected(source, limit)
+            records = [int(row) - start for row, *_ in staged]
+            staged_lines, rejected_lines = _lines(source, records, [int(line) for line, *_ in rejected])
+            rows = [
+                BadRow(source.name, line, self.checks[number].column, value, self.checks[number].reason, _record(text))
+                for line, (_, number, value, text) in zip(staged_lines, staged, strict=True)
+            ]
+            rows += [
+                BadRow(source.name, line, "", None, _REJECTS.get(kind, "broken_line"), text.rstrip("\r\n"))
+                for line, (_, kind, text) in zip(rejected_lines, rejected, strict=True)
+            ]
             yield from sorted(rows, key=lambda row: row.row)
 
-    def _staged(self, source: Source, start: int, end: int, limit: int | None) -> list[BadRow]:
+    def _staged(self, start: int, end: int, limit: int | None) -> list[tuple[Any, ...]]:
+        """Row, number of the failed check, offending value and whole record of bad rows that were staged."""
         numbers = " ".join(f"WHEN {check.condition} THEN {i}" for i, check in enumerate(self.checks))
         values = " ".join(f"WHEN {i} THEN {check.raw}" for i, check in enumerate(self.checks))
-        found = self.bench.rows(f"""
+        return self.bench.rows(f"""
             SELECT row, check_number, CASE check_number {values} END, to_json(columns)
             FROM (SELECT rowid AS row, CASE {numbers} END AS check_number, *, {self.table} AS columns FROM {self.table}
                   WHERE rowid >= {start} AND rowid < {end} AND coalesce({_any_bad(self.checks)}, true))
             ORDER BY row {f"LIMIT {limit}" if limit else ""}""")
-        records = [int(row) - start for row, *_ in found]
-        if source.layout is not None and source.path is not None:
-            lines = lines_of_records(source.path, source.layout, records)
-        else:
-            lines = [record + 1 for record in records]
-        return [
-            BadRow(
-                source.name,
-                line,
-                self.checks[number].column,
-                value,
-                self.checks[number].reason,
-                _record(record),
-            )
-            for line, (_, number, value, record) in zip(lines, found, strict=True)
-        ]
 
-    def _rejected(self, source: Source, limit: int | None) -> list[BadRow]:
+    def _rejected(self, source: Source, limit: int | None) -> list[tuple[Any, ...]]:
+        """Line (by DuckDB's count), kind and text of the lines that couldn't be cut into columns."""
         if source.rejects is None:
             return []
-        found = self.bench.rows(
+        return self.bench.rows(
             f"SELECT line, min(error_type), min(csv_line) FROM {source.rejects} GROUP BY line ORDER BY line"
             + (f" LIMIT {limit}" if limit else "")
         )
-        return [
-            BadRow(
-                source.name,
-                int(line),
-                "",
-                None,
-                _REJECTS.get(str(kind), "broken_line"),
-                str(text).rstrip("\r\n"),
-            )
-            for line, kind, text in found
-        ]
+
+
+def _lines(source: Source, records: list[int], rejected: list[int]) -> tuple[list[int], list[int]]:
+    """The rows of the file as an editor counts them; the first row of Parquet and frames is 1."""
+    if source.layout is None or source.path is None:
+        return [record + 1 for record in records], rejected
+    if not records and not rejected:
+        return [], []
+    found = lines_of_records(source.path, source.layout, records, len(rejected))
+    # Should Python and DuckDB ever differ about what a record is, a rough number is better than none.
+    rough = [record + source.layout.header_lines + 1 for record in records]
+    return [*found.accepted, *rough[len(found.accepted) :]], [*found.rejected, *rejected][: len(rejected)]
 
 
 def _any_bad(checks: Sequence[Check]) -> str:

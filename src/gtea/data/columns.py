@@ -16,6 +16,14 @@ _LABEL_NAMES = frozenset(
 
 
 @dataclass(frozen=True)
+class EventShape:
+    """What an event carries besides its pair and time, by the names of the staged columns: f0.. and c0.."""
+
+    features: tuple[str, ...]
+    categorical: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class EventColumns:
     """The names, in the input, of the parts of an event."""
 
@@ -29,6 +37,12 @@ class EventColumns:
     def all(self) -> tuple[str, ...]:
         """Every column that is read, in the order of the staged table."""
         return (self.src, self.dst, self.time, *self.features, *self.categorical)
+
+    @property
+    def shape(self) -> EventShape:
+        """The names that the features have inside, where the user's own can't clash with ours."""
+        features = tuple(f"f{i}" for i in range(len(self.features)))
+        return EventShape(features, tuple(f"c{i}" for i in range(len(self.categorical))))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,32 +52,41 @@ def read_jodie_layout(path: Path) -> CsvLayout:
     return CsvLayout(",", ("user_id", "item_id", "timestamp", "state_label", *features), header_lines=1)
 
 
-def lines_of_records(path: Path, layout: CsvLayout, records: Iterable[int]) -> list[int]:
-    """The line in the file on which each of the given well-formed records starts.
+@dataclass(frozen=True)
+class RecordLines:
+    """On which line of the file records start."""
 
-    ``records`` are ascending and count, from 0, the rows that DuckDB accepted. Blank lines and quoted line
-    breaks make lines and records differ, so the file is read again: this is the path of errors only.
+    accepted: list[int]
+    rejected: list[int]
+
+
+def lines_of_records(path: Path, layout: CsvLayout, accepted: Sequence[int], num_rejected: int) -> RecordLines:
+    """Find the lines of some well-formed records, and of the first so many malformed ones.
+
+    Blank lines and quoted line breaks make lines and records differ, and DuckDB counts records. So the file is read
+    again, in Python: this is the path of errors only.
+
+    Args:
+        accepted: Ascending numbers of records, counting from 0 those that DuckDB accepted.
     """
-    wanted = list(records)
-    lines: list[int] = []
-    accepted = 0
+    found = RecordLines([], [])
+    number = 0
     with _open(path) as stream:
         reader = _reader(stream, layout.delimiter)
-        start = 1
+        line = 1
         for record in reader:
-            if len(lines) == len(wanted):
+            if len(found.accepted) == len(accepted) and len(found.rejected) >= num_rejected:
                 break
-            first_line, start = start, reader.line_num + 1
-            if first_line <= layout.header_lines or not record:
+            start, line = line, reader.line_num + 1
+            if start <= layout.header_lines or not record:
                 continue
-            if len(record) != len(layout.columns) or any(
-                not field.isprintable() and _broken(field) for field in record
-            ):
+            if len(record) != len(layout.columns) or any(_broken(field) for field in record):
+                found.rejected.append(start)
                 continue
-            if accepted == wanted[len(lines)]:
-                lines.append(first_line)
-            accepted += 1
-    return lines
+            if len(found.accepted) < len(accepted) and number == accepted[len(found.accepted)]:
+                found.accepted.append(start)
+            number += 1
+    return found
 
 
 def _header(path: Path, delimiter: str) -> CsvLayout:
@@ -105,4 +114,4 @@ def _reader(stream: io.TextIOWrapper, delimiter: str) -> csv._reader:  # type: i
 
 def _broken(field: str) -> bool:
     """Whether the field held bytes that are not UTF-8 (kept by surrogateescape)."""
-    return any("\udc80" <= character <= "\udcff" for character in field)
+    return not field.isascii() and any("\udc80" <= character <= "\udcff" for character in field)

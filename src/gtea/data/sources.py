@@ -113,8 +113,8 @@ def open_file(
     if kind == "parquet":
         return _parquet(bench, path)
     if kind == "jodie":
-        return _csv(path, read_jodie_layout(path), number)
-    return _csv(path, read_layout(path, wanted, delimiter or ("\t" if kind == "tsv" else None)), number)
+        return _csv(bench, path, read_jodie_layout(path), number)
+    return _csv(bench, path, read_layout(path, wanted, delimiter or ("\t" if kind == "tsv" else None)), number)
 
 
 def open_frame(bench: Workbench, frame: object, name: str) -> Source:
@@ -136,7 +136,7 @@ def open_frame(bench: Workbench, frame: object, name: str) -> Source:
 def _parquet(bench: Workbench, path: Path) -> Source:
     if path.suffix == ".gz":
         raise DataError(f"{path.name}: Parquet is compressed inside and can't be read gzipped. Unpack it first.")
-    described = _described(bench, path.name, f"read_parquet({_path_literal(path)})")
+    described = _described(bench, path.name, f"read_parquet({literal(str(bench.reachable(path)))})")
     return replace(described, path=path, stamp=_stamp(path))
 
 
@@ -145,14 +145,14 @@ def _described(bench: Workbench, name: str, relation: str) -> Source:
     return Source(name, columns, {column: quoted(column) for column in columns}, relation)
 
 
-def _csv(path: Path, layout: CsvLayout, number: int) -> Source:
+def _csv(bench: Workbench, path: Path, layout: CsvLayout, number: int) -> Source:
     # Columns are called c0, c1, ... in SQL: header names may repeat, or differ only in case.
     names = [f"c{i}" for i in range(len(layout.columns))]
     types = ", ".join(f"'{name}': 'VARCHAR'" for name in names)
     rejects = f"rejects_{number}"
     compression = "gzip" if path.suffix == ".gz" else "none"
     relation = (
-        f"read_csv({_path_literal(path)}, auto_detect = false, header = false, skip = {layout.header_lines}, "
+        f"read_csv({literal(str(bench.reachable(path)))}, auto_detect = false, header = false, skip = {layout.header_lines}, "
         f"columns = {{{types}}}, delim = {literal(layout.delimiter)}, quote = '\"', escape = '\"', "
         f"compression = '{compression}', store_rejects = true, rejects_limit = 0, "
         f"rejects_table = '{rejects}', rejects_scan = '{rejects}_scan')"
@@ -161,11 +161,6 @@ def _csv(path: Path, layout: CsvLayout, number: int) -> Source:
         column: name for column, name in zip(layout.columns, names, strict=True) if layout.columns.count(column) == 1
     }
     return Source(path.name, dict.fromkeys(unique, "VARCHAR"), unique, relation, path, layout, rejects, _stamp(path))
-
-
-def _path_literal(path: Path) -> str:
-    # DuckDB takes *, ? and [ in a file name for a glob; a bracket makes each stand for itself.
-    return literal("".join(f"[{c}]" if c in "*?[" else c for c in str(path)))
 
 
 def _stamp(path: Path) -> tuple[int, int]:

@@ -33,16 +33,6 @@ class Staged:
     starts: tuple[int, ...]
     num_rows: int
 
-    @property
-    def features(self) -> tuple[str, ...]:
-        """The staged names of the numeric features."""
-        return tuple(f"f{i}" for i in range(len(self.columns.features)))
-
-    @property
-    def categorical(self) -> tuple[str, ...]:
-        """The staged names of the categorical features."""
-        return tuple(f"c{i}" for i in range(len(self.columns.categorical)))
-
 
 def stage_events(
     bench: Workbench, sources: Sequence[Source], columns: EventColumns, *, jodie: bool, id_type: str
@@ -50,8 +40,7 @@ def stage_events(
     """Read every source into table ``staged``."""
     for source in sources:
         require_columns(source.name, columns.all, tuple(source.columns))
-    names = ["src", "dst", "t"]
-    names += [f"f{i}" for i in range(len(columns.features))] + [f"c{i}" for i in range(len(columns.categorical))]
+    names = ["src", "dst", "t", *columns.shape.features, *columns.shape.categorical]
     types = [id_type, id_type, _common_type(sources, columns.time)]
     types += [_feature_type(sources, name) for name in columns.features] + ["VARCHAR"] * len(columns.categorical)
     bench.run(f"CREATE TABLE staged ({', '.join(f'{n} {t}' for n, t in zip(names, types, strict=True))})")
@@ -114,16 +103,16 @@ def check_events(bench: Workbench, staged: Staged, times: TimePlan) -> BadRowsFo
     checks += id_checks("src", columns.src, staged.types["src"])
     checks += id_checks("dst", columns.dst, staged.types["dst"])
     checks += time_checks(columns.time, staged.types["t"], times.expression)
-    for name, column in zip(staged.features, columns.features, strict=True):
+    for name, column in zip(columns.shape.features, columns.features, strict=True):
         checks += number_checks(name, column)
     return find_bad_rows(bench, "staged", checks, staged.sources, staged.starts)
 
 
 def create_clean_view(bench: Workbench, staged: Staged, times: TimePlan, good: str) -> None:
     """The view ``clean(r, src, dst, t, f0.., c0..)``: good rows, converted; r is the place in the input."""
-    features = [f"TRY_CAST({name} AS FLOAT) AS {name}" for name in staged.features]
+    features = [f"TRY_CAST({name} AS FLOAT) AS {name}" for name in staged.columns.shape.features]
     # A missing category is a category of its own, the empty one.
-    categories = [f"coalesce({name}, '') AS {name}" for name in staged.categorical]
+    categories = [f"coalesce({name}, '') AS {name}" for name in staged.columns.shape.categorical]
     values = ", ".join(["rowid AS r", "src", "dst", f"{times.expression} AS t", *features, *categories])
     bench.run(f"CREATE VIEW clean AS SELECT {values} FROM staged WHERE {good}")
 

@@ -86,7 +86,7 @@ def plan_times(
     nanos, input_unit, notes = _nanoseconds(bench, kind, subject, time_unit, timezone)
     first, last, seconds, micros, rounded = bench.row(f"""
         SELECT min({nanos.column}), max({nanos.column}), coalesce(bool_and({nanos.divisible(10**9)}), true),
-               coalesce(bool_and({nanos.divisible(10**3)}), true), count_if({nanos.inexact}) FROM staged""")
+               coalesce(bool_and({nanos.divisible(10**3)}), true), count(*) FILTER (WHERE {nanos.inexact}) FROM staged""")
     unit = _coarsest(bool(seconds), bool(micros), finest)
     if first is not None:
         first, last = int(first) * nanos.multiplier, int(last) * nanos.multiplier
@@ -106,7 +106,7 @@ def date_text(value: int, unit: str) -> str:
     try:
         moment = dt.datetime(1970, 1, 1) + dt.timedelta(seconds=seconds)
     except OverflowError:
-        return f"{seconds / 31_556_952 + 1970:.0f} (year)"
+        return f"the year {seconds // 31_556_952 + 1970}"
     digits = len(str(per_second)) - 1
     fraction = f".{rest:0{digits}d}" if rest else ""
     return f"{moment.isoformat()}{fraction}Z"
@@ -164,8 +164,8 @@ def _nanoseconds(
     """The conversion for the column's kind, the unit of its numbers, and what the user should be told."""
     if kind == "VARCHAR":
         numbers, dates, naive = bench.row(f"""
-            SELECT count_if(regexp_matches(t, '{_NUMBER}')), count_if(regexp_matches(t, '{_ISO}')),
-                   count_if(regexp_matches(t, '{_ISO}') AND coalesce(regexp_extract(t, '{_ISO}', 8), '') = '')
+            SELECT count(*) FILTER (WHERE regexp_matches(t, '{_NUMBER}')), count(*) FILTER (WHERE regexp_matches(t, '{_ISO}')),
+                   count(*) FILTER (WHERE regexp_matches(t, '{_ISO}') AND coalesce(regexp_extract(t, '{_ISO}', 8), '') = '')
             FROM staged""")
         # Eight digits are a number here; a column of such dates has no other row that says otherwise.
         if dates > numbers:
@@ -231,7 +231,7 @@ def _floats(bench: Workbench, time_unit: TimeUnit) -> tuple[_Nanoseconds, TimeUn
         factor = _NS[unit] // scale
         scaled = f"round(({finite}) * {factor}.0)"
         inexact = f"coalesce({scaled} / {factor}.0 <> ({finite}), false)"
-        if scale == 1 or bench.row(f"SELECT count_if({inexact}) FROM staged")[0] == 0:
+        if scale == 1 or bench.row(f"SELECT count(*) FILTER (WHERE {inexact}) FROM staged")[0] == 0:
             break
     return _Nanoseconds(f"TRY_CAST({scaled} AS HUGEINT)", scale, inexact), unit, ()
 
@@ -283,8 +283,10 @@ def _a_day_ahead() -> int:
 
 def _refuse_odd_dates(first: int, last: int, subject: str, unit: TimeUnit) -> None:
     span = f"{date_text(first, 'ns')} to {date_text(last, 'ns')}"
-    how = "" if unit == "auto" else f" read in {unit!r}"
-    remedy = "Pass --time-unit with the right unit (step for a counter), or --allow-any-date if the dates are right."
+    how = f" read in {unit!r}" if unit in _NS else ""
+    fitting = _resolved("auto", first // _NS[unit], last // _NS[unit]) if unit in _NS else unit
+    right = repr(fitting) if fitting != unit else "the right unit"
+    remedy = f"Pass --time-unit with {right} (step for a counter), or --allow-any-date if the dates are right."
     if first < 0:
         raise DataError(f"{subject}{how}: dates must not lie before 1970 (got {span}). {remedy}")
     if last > _a_day_ahead():

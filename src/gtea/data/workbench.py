@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -68,8 +69,10 @@ class Workbench:
     ) -> None:
         self._progress = progress
         limit = int(parse_memory(memory) * _DUCKDB_SHARE)
+        self._aliases = tempfile.TemporaryDirectory(prefix="gtea-")
+        self._reachable = {path: self._alias(path, number) for number, path in enumerate(inputs)}
         self._connection = duckdb.connect(str(folder / "work.duckdb"))
-        allowed = ", ".join(literal(str(path)) for path in inputs)
+        allowed = ", ".join(literal(str(path)) for path in self._reachable.values())
         for setting in (
             f"SET memory_limit = '{limit}B'",
             f"SET temp_directory = {literal(str(folder / 'spill'))}",
@@ -91,6 +94,19 @@ class Workbench:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._connection.close()
+        self._aliases.cleanup()
+
+    def reachable(self, path: Path) -> Path:
+        """The name under which SQL may open a declared input."""
+        return self._reachable[path]
+
+    def _alias(self, path: Path, number: int) -> Path:
+        """DuckDB takes *, ? and [ in a file name for a glob; a link with a plain name has none."""
+        if not set("*?[") & set(str(path)):
+            return path
+        link = Path(self._aliases.name) / str(number)
+        link.symlink_to(path)
+        return link
 
     def register(self, name: str, data: pa.Table | pa.RecordBatchReader) -> None:
         """Make Arrow data visible to SQL as a table. Nothing is copied."""
@@ -156,7 +172,7 @@ def _explained() -> Iterator[None]:
         raise
     except duckdb.OutOfMemoryException as error:
         raise UsageError(f"--memory: too small for this input ({_first_line(error)}). Give more, say 8GB.") from error
-    except (duckdb.IOException, duckdb.InvalidInputException) as error:
+    except (duckdb.IOException, duckdb.InvalidInputException, duckdb.PermissionException) as error:
         raise DataError(f"input can't be read: {_first_line(error)}. Check that the files are whole.") from error
     except pa.ArrowInvalid as error:
         raise DataError(f"input can't be read: {_first_line(error)}. Check that the data are whole.") from error

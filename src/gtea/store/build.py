@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gtea.data.columns import EventShape
 from gtea.data.workbench import Workbench
 from gtea.errors import DataError
 from gtea.store.arrays import ArrayFolder
@@ -21,14 +22,6 @@ from gtea.store.layout import MAX_NODES, NODE_IDS, vocabulary_name
 from gtea.store.strings import StringTable, table_of
 
 LOW_HALF = (1 << 32) - 1
-
-
-@dataclass(frozen=True)
-class EventShape:
-    """What an event carries besides its pair and time: the names of its staged columns."""
-
-    features: tuple[str, ...]
-    categorical: tuple[str, ...]
 
 
 @dataclass

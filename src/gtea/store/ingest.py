@@ -190,12 +190,12 @@ def _read(
 
 def _write(bench: Workbench, arrays: ArrayFolder, schema: Schema, ledger: Ledger) -> tuple[BuiltEvents, int]:
     """Number, filter, sort and write everything but the slots."""
-    shape = schema.shape
+    shape = schema.columns.shape
     with_nodes = "table_rows_dropped" in ledger.nodes
     number_nodes(bench, with_node_table=with_nodes)
     number_categories(bench, shape)
     ledger.self_loops_kept = schema.self_loops == "keep"
-    ledger.self_loops = int(bench.row("SELECT count_if(src = dst) FROM clean")[0])
+    ledger.self_loops = int(bench.row("SELECT count(*) FILTER (WHERE src = dst) FROM clean")[0])
     create_mapped_view(bench, shape, directed=schema.directed, keep_self_loops=ledger.self_loops_kept)
     relation = "mapped"
     if schema.min_events_per_edge > 1 or schema.max_degree:

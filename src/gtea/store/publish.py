@@ -82,8 +82,8 @@ def publish(store: Path, built: Path, manifest: Manifest) -> None:
 def sweep(store: Path) -> None:
     """Delete what a killed writer left in a store, and old versions that nobody reads any more."""
     current = read_manifest(store).folder
-    for entry in store.iterdir():
-        if entry.name.startswith(".new-") or (_VERSION.fullmatch(entry.name) and entry.name != current):
+    for entry in (*store.iterdir(), *store.parent.glob(f".{store.name}.new-*")):
+        if ".new-" in entry.name or (_VERSION.fullmatch(entry.name) and entry.name != current):
             _sweep_folder(entry)
 
 

@@ -13,7 +13,6 @@ from gtea.data.columns import EventColumns, NodeColumns
 from gtea.data.sources import Format
 from gtea.data.times import TimeUnit
 from gtea.data.workbench import Progress, silent
-from gtea.store.build import EventShape
 
 Input = str | os.PathLike[str] | object
 """A file name, a glob, or a frame."""
@@ -33,12 +32,6 @@ class Schema:
     self_loops: Literal["drop", "keep"] = "drop"
     min_events_per_edge: int = 0
     max_degree: int = 0
-
-    @property
-    def shape(self) -> EventShape:
-        """The staged names of what an event carries."""
-        features = tuple(f"f{i}" for i in range(len(self.columns.features)))
-        return EventShape(features, tuple(f"c{i}" for i in range(len(self.columns.categorical))))
 
     def to_json(self) -> dict[str, Any]:
         """The schema as it stands in the manifest."""

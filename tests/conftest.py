@@ -1,0 +1,115 @@
+"""What many tests need: stores from a few rows, the command line, and a plain Python store to compare with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pyarrow as pa
+import pytest
+
+from gtea.cli.main import main
+from gtea.store.ingest import ingest
+from gtea.store.store import Store
+
+hypothesis.settings.register_profile(
+    "gtea", deadline=None, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture], print_blob=True
+)
+hypothesis.settings.load_profile("gtea")
+
+Row = tuple[str, str, int, float]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command left: its exit code and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def gtea(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+    """Runs a gtea command in this process."""
+
+    def run(*words: object) -> Outcome:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main([str(word) for word in words])
+        captured = capsys.readouterr()
+        code = stop.value.code
+        return Outcome(code if isinstance(code, int) else 1, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def store_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Store]:
+    """Makes a store from rows (src, dst, time, amount)."""
+
+    def make(rows: Sequence[Row], **options: Any) -> Store:
+        out = options.pop("out", None) or tmp_path_factory.mktemp("stores") / "s"
+        return ingest(rows_table(rows), **{**EVENTS, "time_unit": "step", "out": out, **options})
+
+    return make
+
+
+EVENTS = {"src": "src", "dst": "dst", "time": "time", "features": ["amount"]}
+
+
+def rows_table(rows: Sequence[Row]) -> pa.Table:
+    """Rows as an Arrow table."""
+    columns = list(zip(*rows, strict=True)) or [[], [], [], []]
+    types = {"src": pa.string(), "dst": pa.string(), "time": pa.int64(), "amount": pa.float64()}
+    return pa.table({name: pa.array(list(c), t) for (name, t), c in zip(types.items(), columns, strict=True)})
+
+
+def naive_history(rows: Sequence[Row], u: str, v: str, cut: int) -> list[tuple[int, bool, float]]:
+    """The events between two accounts before a time, as u sees them, by looking at every row."""
+    found = [(t, s == u, a) for s, d, t, a in rows if {s, d} == {u, v} and s != d and t < cut]
+    return sorted(found, key=lambda event: event[0])
+
+
+def naive_neighbours(rows: Sequence[Row], u: str, cut: int) -> dict[str, int]:
+    """Each partner of an account before a time, and when they first met."""
+    met: dict[str, int] = {}
+    for s, d, t, _ in rows:
+        if s != d and u in (s, d) and t < cut:
+            other = d if s == u else s
+            met[other] = min(t, met.get(other, t))
+    return met
+
+
+def seen_history(store: Store, u: str, v: str, cut: int) -> list[tuple[int, bool, float]]:
+    """The same through a view."""
+    history = store.as_of(cut).history(u, v)
+    return [
+        (int(t), bool(s), float(a)) for t, s, a in zip(history.time, history.sent, history.features[:, 0], strict=True)
+    ]
+
+
+def array_bytes(store: Store) -> dict[str, str]:
+    """The digest of every array."""
+    return {name: array["sha256"] for name, array in store.manifest.arrays.items()}
+
+
+@pytest.fixture
+def helpers() -> Any:
+    """The plain functions of this file, for tests that can't import it."""
+    import sys
+
+    return sys.modules[__name__]
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Iterator[Path]:
+    """The folder of real data sets."""
+    folder = os.environ.get("GTEA_DATA")
+    if not folder:
+        pytest.skip("GTEA_DATA is not set: it names the folder of real data sets")
+    yield Path(folder)

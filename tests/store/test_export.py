@@ -1,0 +1,70 @@
+"""Events out and in again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from gtea.errors import UsageError
+from gtea.interop import to_pyg, write_pyg
+from gtea.store.export import export_events
+from gtea.store.ingest import ingest
+from gtea.store.store import Store
+
+Make = Callable[..., Store]
+
+
+@pytest.mark.parametrize("format", ["parquet", "csv"])
+@pytest.mark.parametrize("times", [[1_600_000_000, 1_600_000_000, 1_500_000_000], [1.25, 7.5, 3.125]])
+def test_what_is_exported_can_be_ingested_again(
+    tmp_path: Path, helpers: Any, format: Literal["parquet", "csv"], times: list[float]
+) -> None:
+    table = pa.table({
+        "from": ["00", "0", 'a"b\n,'], "to": ["0", "00", "00"], "when": times,
+        "value": pa.array([1.5, 0.1, -3e30]), "kind": ["x", "", "é"],
+    })  # fmt: skip
+    options: dict[str, Any] = {
+        "src": "from",
+        "dst": "to",
+        "time": "when",
+        "features": ["value"],
+        "categorical": ["kind"],
+    }
+    store = ingest(table, out=tmp_path / "s", time_unit="s", **options)
+    out = tmp_path / f"out.{format}"
+    assert export_events(store.as_of(), out, format) == 3
+    again = ingest(out, out=tmp_path / "t", **options)
+    assert helpers.array_bytes(again) == helpers.array_bytes(store)
+
+
+def test_exports_are_in_time_order_and_respect_the_cut(store_of: Make, tmp_path: Path) -> None:
+    rows = [("a", "b", 5, 1.0), ("c", "a", 1, 2.0), ("b", "a", 3, 3.0), ("a", "b", 3, 4.0)]
+    export_events(store_of(rows).as_of(5), tmp_path / "e.parquet", "parquet")
+    assert pq.read_table(tmp_path / "e.parquet").to_pydict() == {
+        "src": ["c", "b", "a"], "dst": ["a", "a", "b"], "time": [1, 3, 3], "amount": [2.0, 3.0, 4.0],
+    }  # fmt: skip
+
+
+def test_pyg_temporal_data(store_of: Make, tmp_path: Path) -> None:
+    pytest.importorskip("torch_geometric")
+    from safetensors.torch import load_file
+    from torch_geometric.data import TemporalData
+
+    store = store_of([("a", "b", 5, 1.0), ("c", "a", 1, 2.0)])
+    data = to_pyg(store.as_of())
+    assert (data.src.tolist(), data.dst.tolist(), data.t.tolist()) == ([2, 0], [0, 1], [1, 5])
+    assert data.msg.tolist() == [[2.0], [1.0]]
+    assert write_pyg(store.as_of(), tmp_path / "e.safetensors") == 2
+    again = TemporalData(**load_file(tmp_path / "e.safetensors"))
+    assert again.t.tolist() == [1, 5]
+    assert pq.read_table(tmp_path / "e.accounts.parquet")["account"].to_pylist() == ["a", "b", "c"]
+
+
+def test_a_folder_is_no_file(store_of: Make, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is a folder"):
+        export_events(store_of([("a", "b", 5, 1.0)]).as_of(), tmp_path, "csv")

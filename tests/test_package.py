@@ -1,0 +1,40 @@
+"""The face of the package: names, exit codes, and that importing it is cheap."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import gtea
+from gtea.errors import DataError, GteaError, ModelError, StoreError, UsageError
+
+
+def test_exported_names_are_these() -> None:
+    assert sorted(gtea.__all__) == ["Store", "View", "append", "ingest", "open", "to_pyg"]
+    for name in gtea.__all__:
+        assert callable(getattr(gtea, name))
+    assert gtea.__version__.count(".") == 2
+    with pytest.raises(AttributeError, match="has no attribute 'frobnicate'"):
+        _ = gtea.frobnicate
+
+
+def test_each_kind_of_error_has_its_exit_code() -> None:
+    codes = {kind: kind.exit_code for kind in (UsageError, DataError, StoreError, ModelError)}
+    assert codes == {UsageError: 2, DataError: 3, StoreError: 4, ModelError: 5}
+    assert all(issubclass(kind, GteaError) for kind in codes)
+
+
+@pytest.mark.parametrize(
+    ("statement", "forbidden"),
+    [
+        ("import gtea", {"numpy", "torch", "duckdb", "pyarrow"}),
+        ("from gtea.store.ingest import ingest", {"torch", "pandas"}),
+        ("import gtea; gtea.open", {"numpy"}),
+    ],
+)
+def test_importing_is_cheap(statement: str, forbidden: set[str]) -> None:
+    command = [sys.executable, "-c", f"import sys; {statement}; print(*sys.modules)"]
+    loaded = set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+    assert not loaded & forbidden
