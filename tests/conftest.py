@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -107,9 +107,9 @@ def helpers() -> Any:
 
 
 @pytest.fixture(scope="session")
-def data_folder() -> Iterator[Path]:
+def data_folder() -> Path:
     """The folder of real data sets."""
     folder = os.environ.get("GTEA_DATA")
     if not folder:
         pytest.skip("GTEA_DATA is not set: it names the folder of real data sets")
-    yield Path(folder)
+    return Path(folder)

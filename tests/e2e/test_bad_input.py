@@ -108,6 +108,18 @@ def test_quarantined_rows_are_written_down(ingest: Run, tmp_path: Path) -> None:
     assert rows[1]["record"] == "short"
 
 
+def test_bad_rows_of_the_node_table_are_treated_alike(ingest: Run, tmp_path: Path) -> None:
+    (tmp_path / "n.csv").write_text("who,age\na,1\n,2\nb,old\n")
+    nodes = ("--nodes", str(tmp_path / "n.csv"), "--node-id", "who", "--node-features", "age")
+    outcome = ingest(HEADER + "a,b,1,1\n", *nodes)
+    assert outcome.code == 3
+    assert "n.csv, row 3, column 'who': an account id must not be empty" in outcome.err
+    outcome = ingest(HEADER + "a,b,1,1\nx,y,z,1\n", *nodes, "--bad-rows", "quarantine", "--json")
+    assert json.loads(outcome.out)["data_report"]["nodes"]["table_rows_dropped"] == 2
+    with (tmp_path / "s.bad_rows.csv").open(newline="") as stream:
+        assert [row["file"] for row in csv.DictReader(stream)] == ["e.csv", "n.csv", "n.csv"]
+
+
 def test_an_open_quote_is_never_skipped_over(ingest: Run) -> None:
     outcome = ingest(HEADER + 'a,b,1,1\n"a,b,2,1\nc,d,3,1\n', "--bad-rows", "skip")
     assert outcome.code == 3

@@ -57,7 +57,7 @@ def test_without_a_moment_everything_is_seen(store_of: Make) -> None:
 
 
 def test_unknown_accounts_are_named(store_of: Make) -> None:
-    with pytest.raises(DataError, match="'A': no such account in s. Ids are compared exactly as written"):
+    with pytest.raises(DataError, match=r"'A': no such account in s\. Ids are compared exactly as written"):
         store_of(ROWS).as_of().neighbours("A")
 
 

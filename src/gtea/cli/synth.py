@@ -24,7 +24,16 @@ def command() -> None:
     metavar="P",
     help="Share of labelled accounts that are illicit.",
 )
-@click.option("--hubs", default=0, show_default=True, metavar="H", help="Accounts with very many partners, unlabelled.")
+@click.option(
+    "--hub",
+    "--hubs",
+    "hubs",
+    is_flag=False,
+    flag_value=1,
+    default=0,
+    metavar="[H]",
+    help="Add H accounts (1 if no number is given) with very many partners; they carry no label.",
+)
 @click.option("--seed", default=0, show_default=True, metavar="S", help="The same seed gives the same bytes.")
 @click.option("--out", required=True, metavar="DIR", help="Where to write transactions.parquet and labels.csv.")
 @json_option

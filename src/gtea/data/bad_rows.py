@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -153,14 +154,6 @@ class BadRowsFound:
             "(leave them out, counted) or --bad-rows quarantine (also write them to a file)."
         )
 
-    def write(self, path: Path) -> None:
-        """Write every bad row to a CSV file: where it stood, what was wrong, and the record as it was read."""
-        with path.open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.writer(stream)
-            writer.writerow(["file", "row", "column", "value", "reason", "record"])
-            for row in self.each():
-                writer.writerow([row.source, row.row, row.column, row.value, row.reason, row.record])
-
     def each(self, limit: int | None = None) -> Iterator[BadRow]:
         """The bad rows, source by source, at most ``limit`` of each source's two kinds; ordered by row."""
         ends = (*self.starts[1:], 1 << 62)
@@ -196,6 +189,19 @@ class BadRowsFound:
             f"SELECT line, min(error_type), min(csv_line) FROM {source.rejects} GROUP BY line ORDER BY line"
             + (f" LIMIT {limit}" if limit else "")
         )
+
+
+def write_quarantine(found: Sequence[BadRowsFound], path: Path) -> None:
+    """Write every bad row to a CSV file: where it stood, what was wrong, and the record as it was read."""
+    temporary = path.with_name(f".{path.name}.new")
+    with temporary.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["file", "row", "column", "value", "reason", "record"])
+        for row in (row for each in found for row in each.each()):
+            writer.writerow([row.source, row.row, row.column, row.value, row.reason, row.record])
+        stream.flush()
+        os.fsync(stream.fileno())
+    temporary.replace(path)
 
 
 def _lines(source: Source, records: list[int], rejected: list[int]) -> tuple[list[int], list[int]]:

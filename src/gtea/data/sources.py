@@ -151,15 +151,15 @@ def _csv(bench: Workbench, path: Path, layout: CsvLayout, number: int) -> Source
     types = ", ".join(f"'{name}': 'VARCHAR'" for name in names)
     rejects = f"rejects_{number}"
     compression = "gzip" if path.suffix == ".gz" else "none"
+    file = literal(str(bench.reachable(path)))
     relation = (
-        f"read_csv({literal(str(bench.reachable(path)))}, auto_detect = false, header = false, skip = {layout.header_lines}, "
+        f"read_csv({file}, auto_detect = false, header = false, skip = {layout.header_lines}, "
         f"columns = {{{types}}}, delim = {literal(layout.delimiter)}, quote = '\"', escape = '\"', "
         f"compression = '{compression}', store_rejects = true, rejects_limit = 0, "
         f"rejects_table = '{rejects}', rejects_scan = '{rejects}_scan')"
     )
-    unique = {
-        column: name for column, name in zip(layout.columns, names, strict=True) if layout.columns.count(column) == 1
-    }
+    pairs = zip(layout.columns, names, strict=True)
+    unique = {column: name for column, name in pairs if layout.columns.count(column) == 1}
     return Source(path.name, dict.fromkeys(unique, "VARCHAR"), unique, relation, path, layout, rejects, _stamp(path))
 
 

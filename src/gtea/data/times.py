@@ -86,7 +86,8 @@ def plan_times(
     nanos, input_unit, notes = _nanoseconds(bench, kind, subject, time_unit, timezone)
     first, last, seconds, micros, rounded = bench.row(f"""
         SELECT min({nanos.column}), max({nanos.column}), coalesce(bool_and({nanos.divisible(10**9)}), true),
-               coalesce(bool_and({nanos.divisible(10**3)}), true), count(*) FILTER (WHERE {nanos.inexact}) FROM staged""")
+               coalesce(bool_and({nanos.divisible(10**3)}), true), count(*) FILTER (WHERE {nanos.inexact})
+        FROM staged""")
     unit = _coarsest(bool(seconds), bool(micros), finest)
     if first is not None:
         first, last = int(first) * nanos.multiplier, int(last) * nanos.multiplier
@@ -164,8 +165,9 @@ def _nanoseconds(
     """The conversion for the column's kind, the unit of its numbers, and what the user should be told."""
     if kind == "VARCHAR":
         numbers, dates, naive = bench.row(f"""
-            SELECT count(*) FILTER (WHERE regexp_matches(t, '{_NUMBER}')), count(*) FILTER (WHERE regexp_matches(t, '{_ISO}')),
-                   count(*) FILTER (WHERE regexp_matches(t, '{_ISO}') AND coalesce(regexp_extract(t, '{_ISO}', 8), '') = '')
+            SELECT count(*) FILTER (WHERE regexp_matches(t, '{_NUMBER}')),
+                   count(*) FILTER (WHERE regexp_matches(t, '{_ISO}')),
+                   count(*) FILTER (WHERE regexp_matches(t, '{_ISO}') AND regexp_extract(t, '{_ISO}', 8) = '')
             FROM staged""")
         # Eight digits are a number here; a column of such dates has no other row that says otherwise.
         if dates > numbers:

@@ -17,7 +17,9 @@ from types import TracebackType
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from gtea.errors import DataError, GteaError, UsageError
 
@@ -54,6 +56,12 @@ def quoted(name: str) -> str:
 def literal(text: str) -> str:
     """A string as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def zero_copy(array: NDArray[Any]) -> pa.Array:
+    """A NumPy array (perhaps a mapped file) as Arrow sees it; nothing is copied."""
+    kind = pa.from_numpy_dtype(array.dtype)
+    return pa.Array.from_buffers(kind, len(array), [None, pa.py_buffer(np.ascontiguousarray(array))])
 
 
 class Workbench:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gtea.data.workbench import Workbench
+from gtea.data.workbench import Workbench, zero_copy
 from gtea.store.arrays import ArrayFolder
 
 
@@ -25,7 +23,7 @@ def write_adjacency(
     A view takes the slots before its cut as a prefix, found by binary search: this is what makes a hub as
     cheap to look at as a leaf. The sort is DuckDB's, so edges may be many times larger than memory.
     """
-    edges = pa.table({"a": _zero_copy(a), "b": _zero_copy(b), "first": _zero_copy(first_time)})
+    edges = pa.table({"a": zero_copy(a), "b": zero_copy(b), "first": zero_copy(first_time)})
     bench.register("edge_arrays", edges)
     bench.run("CREATE OR REPLACE TABLE edges AS SELECT * FROM edge_arrays")
     slots = """
@@ -44,8 +42,3 @@ def write_adjacency(
         for writer, column in zip(writers, batch.columns[1:], strict=True):
             writer.write(column.to_numpy())
     arrays.write("node_offset", np.concatenate([[0], np.cumsum(degrees)]))
-
-
-def _zero_copy(array: NDArray[Any]) -> pa.Array:
-    kind = pa.from_numpy_dtype(array.dtype)
-    return pa.Array.from_buffers(kind, len(array), [None, pa.py_buffer(np.ascontiguousarray(array))])

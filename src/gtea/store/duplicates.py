@@ -42,27 +42,25 @@ class DuplicateCounter:
         self.count = 0
         self._carried: list[NDArray[Any]] = []
 
-    def add(self, keys: NDArray[Any], times: NDArray[np.int64], rest: Columns) -> None:
-        """Take the next batch: pair, time, and the other fields."""
-        columns = [keys, times, *rest]
+    def add(self, group: Columns, rest: Columns) -> None:
+        """Take the next batch: what it is ordered by (pair and time), and the other fields."""
+        columns = [*group, *rest]
         if self._carried:
             columns = [np.concatenate(pair) for pair in zip(self._carried, columns, strict=True)]
-        keys, times = columns[0], columns[1]
-        same = (keys[1:] == keys[:-1]) & (times[1:] == times[:-1])
-        tied = np.zeros(len(keys), dtype=bool)
+        same = np.ones(len(columns[0]) - 1, dtype=bool)
+        for column in columns[: len(group)]:
+            same &= column[1:] == column[:-1]
+        tied = np.zeros(len(columns[0]), dtype=bool)
         tied[1:] |= same
         tied[:-1] |= same
-        rows = [column[tied] for column in columns]
-        groups = equal_groups(rows)
+        groups = equal_groups([column[tied] for column in columns])
         self.count += len(groups) - (int(groups.max()) + 1 if len(groups) else 0)
-        self._carried = self._last_group(columns)
-
-    @staticmethod
-    def _last_group(columns: Columns) -> list[NDArray[Any]]:
-        open_group = (columns[0] == columns[0][-1]) & (columns[1] == columns[1][-1])
-        rows = [column[open_group] for column in columns]
+        # From the last break on, the group may go on in the next batch.
+        breaks = np.flatnonzero(~same)
+        start = int(breaks[-1]) + 1 if len(breaks) else 0
+        rows = [column[start:] for column in columns]
         _, first = np.unique(equal_groups(rows), return_index=True)
-        return [row[first] for row in rows]
+        self._carried = [row[first] for row in rows]
 
 
 def _bits(column: NDArray[Any]) -> NDArray[Any]:

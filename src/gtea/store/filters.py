@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gtea.data.workbench import Workbench
-from gtea.store.build import LOW_HALF
 
 
 @dataclass(frozen=True)
@@ -21,34 +20,21 @@ class Filtered:
 
 
 def filter_edges(bench: Workbench, min_events: int, max_degree: int) -> Filtered:
-    """Make table ``kept`` from view ``mapped`` and take the over-connected accounts out of ``ids``.
+    """Make table ``kept`` from view ``keyed``, and table ``hubs`` of the keys of over-connected accounts.
 
     0 turns a filter off.
     """
-    bench.run("CREATE TABLE numbered AS SELECT * FROM mapped", "filtering")
-    bench.run(f"""CREATE TABLE pairs AS
-        SELECT key, (key >> 32)::INTEGER AS a, (key & {LOW_HALF})::INTEGER AS b, count(*) AS events
-        FROM numbered GROUP BY key""")
+    bench.run("CREATE TABLE unfiltered AS SELECT * FROM keyed", "filtering")
+    bench.run("CREATE TABLE pairs AS SELECT lo, hi, count(*) AS events FROM unfiltered GROUP BY lo, hi")
     few = int(bench.row(f"SELECT coalesce(sum(events), 0) FROM pairs WHERE events < {min_events}")[0])
     bench.run(f"DELETE FROM pairs WHERE events < {min_events}")
     limit = max_degree or (1 << 62)
     bench.run(f"""CREATE TABLE hubs AS
-        SELECT node AS n FROM (SELECT a AS node, b AS partner FROM pairs WHERE a <> b
-                               UNION SELECT b, a FROM pairs WHERE a <> b)
-        GROUP BY node HAVING count(*) > {limit}""")
-    of_hubs = "a IN (SELECT n FROM hubs) OR b IN (SELECT n FROM hubs)"
+        SELECT key FROM (SELECT lo AS key, hi AS partner FROM pairs WHERE lo <> hi
+                         UNION SELECT hi, lo FROM pairs WHERE lo <> hi)
+        GROUP BY key HAVING count(*) > {limit}""")
+    of_hubs = "lo IN (SELECT key FROM hubs) OR hi IN (SELECT key FROM hubs)"
     crowded = int(bench.row(f"SELECT coalesce(sum(events), 0) FROM pairs WHERE {of_hubs}")[0])
     bench.run(f"DELETE FROM pairs WHERE {of_hubs}")
-    hubs = int(bench.row("SELECT count(*) FROM hubs")[0])
-    # Numbers close up in the same order, so a stays below b and the id table stays sorted.
-    bench.run("""CREATE TABLE renumbered AS
-        SELECT id, n AS old, (row_number() OVER (ORDER BY n) - 1)::INTEGER AS n
-        FROM ids WHERE n NOT IN (SELECT n FROM hubs)""")
-    bench.run("""CREATE TABLE kept AS
-        SELECT (x.n::UBIGINT << 32) | y.n::UBIGINT AS key, e.* EXCLUDE (key)
-        FROM numbered e JOIN pairs p ON e.key = p.key
-        JOIN renumbered x ON p.a = x.old JOIN renumbered y ON p.b = y.old""")
-    bench.run("DROP VIEW mapped")
-    bench.run("DROP TABLE ids")
-    bench.run("CREATE TABLE ids AS SELECT id, n FROM renumbered")
-    return Filtered(few, crowded, hubs)
+    bench.run("CREATE TABLE kept AS SELECT e.* FROM unfiltered e SEMI JOIN pairs USING (lo, hi)")
+    return Filtered(few, crowded, int(bench.row("SELECT count(*) FROM hubs")[0]))

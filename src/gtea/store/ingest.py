@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal
 
-from gtea.data.bad_rows import BadRows, BadRowsFound
+from gtea.data.bad_rows import BadRows, BadRowsFound, write_quarantine
 from gtea.data.columns import check_event_columns
 from gtea.data.sources import Format, Source, find_files, open_file, open_frame
 from gtea.data.staging import check_events, common_id_type, create_clean_view, stage_events, stage_nodes
@@ -21,15 +21,9 @@ from gtea.data.workbench import Progress, Workbench, silent
 from gtea.errors import UsageError
 from gtea.store.adjacency import write_adjacency
 from gtea.store.arrays import ArrayFolder
-from gtea.store.build import (
-    BuiltEvents,
-    create_mapped_view,
-    number_categories,
-    number_nodes,
-    write_events,
-    write_strings,
-)
+from gtea.store.build import BuiltEvents, create_keyed_view, write_events, write_vocabularies
 from gtea.store.filters import filter_edges
+from gtea.store.keys import create_accounts, create_id_keys, integers_are_keys, write_accounts, write_edge_ends
 from gtea.store.ledger import Ledger
 from gtea.store.manifest import Manifest
 from gtea.store.node_table import create_clean_nodes, write_node_features
@@ -127,8 +121,8 @@ def build_version(
         nodes = _open_all(bench, node_inputs, schema, schema.node_columns.all if schema.node_columns else (), "nodes")
         digests = hashing.submit(lambda: [source.digest() for source in (*events, *nodes)])
         ledger = Ledger()
-        times = _read(bench, events, nodes, schema, reading, finest, ledger)
-        built, num_nodes = _write(bench, arrays, schema, ledger)
+        times, text = _read(bench, events, nodes, schema, reading, finest, ledger)
+        built, num_nodes = _write(bench, arrays, schema, text, ledger, scratch)
         edge_arrays = [arrays.finish(name) for name in ("edge_a", "edge_b", "edge_first_time")]
         write_adjacency(bench, arrays, num_nodes, *edge_arrays)
         sources = digests.result()
@@ -159,8 +153,11 @@ def _read(
     reading: Reading,
     finest: StoredUnit,
     ledger: Ledger,
-) -> TimePlan:
-    """Stage, check and convert: leaves the views ``clean`` and, with a node table, ``clean_nodes``."""
+) -> tuple[TimePlan, bool]:
+    """Stage, check and convert: leaves the views ``clean`` and, with a node table, ``clean_nodes``.
+
+    Also says whether ids are to be taken as text.
+    """
     columns = schema.columns
     node_id = schema.node_columns.node_id if schema.node_columns else ""
     id_type = common_id_type(events, columns, nodes, node_id)
@@ -185,24 +182,30 @@ def _read(
     if found_nodes is not None and schema.node_columns is not None:
         ledger.nodes["table_rows_dropped"] = found_nodes.total
         ledger.nodes["table_rows_repeated"] = create_clean_nodes(bench, len(schema.node_columns.features), found_nodes)
-    return times
+    return times, not integers_are_keys(bench, id_type)
 
 
-def _write(bench: Workbench, arrays: ArrayFolder, schema: Schema, ledger: Ledger) -> tuple[BuiltEvents, int]:
-    """Number, filter, sort and write everything but the slots."""
+def _write(
+    bench: Workbench, arrays: ArrayFolder, schema: Schema, text: bool, ledger: Ledger, scratch: Path
+) -> tuple[BuiltEvents, int]:
+    """Filter, sort, number and write everything but the slots."""
     shape = schema.columns.shape
     with_nodes = "table_rows_dropped" in ledger.nodes
-    number_nodes(bench, with_node_table=with_nodes)
-    number_categories(bench, shape)
+    if text:
+        create_id_keys(bench, with_node_table=with_nodes)
+    write_vocabularies(bench, arrays, shape)
     ledger.self_loops_kept = schema.self_loops == "keep"
     ledger.self_loops = int(bench.row("SELECT count(*) FILTER (WHERE src = dst) FROM clean")[0])
-    create_mapped_view(bench, shape, directed=schema.directed, keep_self_loops=ledger.self_loops_kept)
-    relation = "mapped"
-    if schema.min_events_per_edge > 1 or schema.max_degree:
+    keep_self_loops = ledger.self_loops_kept
+    create_keyed_view(bench, shape, text=text, directed=schema.directed, keep_self_loops=keep_self_loops)
+    filtered = schema.min_events_per_edge > 1 or schema.max_degree > 0
+    if filtered:
         ledger.filtered = filter_edges(bench, schema.min_events_per_edge, schema.max_degree)
-        relation = "kept"
-    num_nodes = write_strings(bench, arrays, shape)
-    built = write_events(bench, arrays, shape, relation)
+    built = write_events(bench, arrays, shape, "kept" if filtered else "keyed", scratch)
+    num_nodes = create_accounts(bench, text=text, filtered=filtered, with_node_table=with_nodes, ends=built.ends)
+    keys = write_accounts(bench, arrays)
+    for name, end in zip(("edge_a", "edge_b"), built.ends, strict=True):
+        write_edge_ends(arrays, name, keys, end)
     if with_nodes and schema.node_columns is not None:
         num_features = len(schema.node_columns.features)
         ledger.nodes["without_table_row"] = write_node_features(bench, arrays, num_features)
@@ -233,7 +236,6 @@ def _handle_bad_rows(found: Sequence[BadRowsFound], reading: Reading) -> str | N
             each.refuse()
         return None
     if reading.bad_rows == "quarantine" and reading.quarantine is not None and any(each.total for each in found):
-        for each in found:
-            each.write(reading.quarantine)
+        write_quarantine(found, reading.quarantine)
         return reading.quarantine.name
     return None

@@ -19,7 +19,6 @@ from gtea.data.workbench import Workbench
 from gtea.errors import DataError
 from gtea.store.adjacency import write_adjacency
 from gtea.store.arrays import ArrayFolder, ArrayWriter
-from gtea.store.build import LOW_HALF
 from gtea.store.duplicates import equal_groups
 from gtea.store.layout import NODE_IDS, vocabulary_name
 from gtea.store.store import Store
@@ -30,6 +29,7 @@ OnDuplicate = Literal["error", "keep", "drop"]
 _Words = list[tuple[NDArray[np.int64], NDArray[np.int64]]]
 """For each categorical column, where the old and the new words have gone in the merged vocabulary."""
 _Conversion = Callable[[NDArray[Any]], NDArray[Any]]
+_LOW_HALF = (1 << 32) - 1
 _CHUNK = 1 << 20
 _SHOWN = 10
 
@@ -95,7 +95,7 @@ def merge(bench: Workbench, arrays: ArrayFolder, old: Store, new: Store, on_dupl
     counts += np.bincount(fresh.edge, minlength=len(keys))
     # Dropping re-delivered events can't empty an edge: the store already had them.
     first, last = _spans(old, old_edges, fresh, scale, len(keys))
-    a, b = (keys >> np.uint64(32)).astype(np.int32), (keys & np.uint64(LOW_HALF)).astype(np.int32)
+    a, b = (keys >> np.uint64(32)).astype(np.int32), (keys & np.uint64(_LOW_HALF)).astype(np.int32)
     arrays.write("edge_a", a)
     arrays.write("edge_b", b)
     arrays.write("edge_offset", np.concatenate([[0], np.cumsum(counts)]))
@@ -217,7 +217,7 @@ def _refuse(
     lines = []
     for row in np.flatnonzero(repeated)[:_SHOWN]:
         key = int(keys[fresh.edge[row]])
-        ends = [accounts[key >> 32], accounts[key & LOW_HALF]]
+        ends = [accounts[key >> 32], accounts[key & _LOW_HALF]]
         if fresh.reverse[row]:
             ends.reverse()
         lines.append(f"  {ends[0]!r} to {ends[1]!r} at {new.date(int(fresh.time[row]))}")

@@ -38,9 +38,8 @@ def write_node_features(bench: Workbench, arrays: ArrayFolder, num_features: int
     features = arrays.open("node_features", num_features)
     present = arrays.open("node_in_table")
     missing = 0
-    for batch in bench.stream(
-        f"SELECT c.id IS NOT NULL, {names} FROM ids LEFT JOIN clean_nodes c USING (id) ORDER BY n"
-    ):
+    sql = f"SELECT c.id IS NOT NULL, {names} FROM accounts a LEFT JOIN clean_nodes c ON a.id::VARCHAR = c.id::VARCHAR"
+    for batch in bench.stream(f"{sql} ORDER BY key"):
         known = batch.column(0).to_numpy(zero_copy_only=False)
         columns = [column.fill_null(0).to_numpy(zero_copy_only=False) for column in batch.columns[1:]]
         features.write(np.column_stack(columns))

@@ -1,7 +1,8 @@
-"""A table of distinct strings in the order of their UTF-8 bytes: account ids, and the words of a category.
+"""A table of distinct strings in canonical order: account ids, and the words of a category.
 
-The order makes the table canonical (whatever order the input had), lets a look-up be a binary search over
-the mapped file, and keeps old numbers in order when new strings are merged in.
+The order is shorter strings first, equally long ones by their UTF-8 bytes. It makes the table the same whatever order
+the input had, lets a look-up be a binary search over the mapped file, keeps old numbers in order when new strings are
+merged in, and is the order of the numbers where the strings are whole numbers.
 """
 
 from __future__ import annotations
@@ -34,10 +35,11 @@ class StringTable:
     def find(self, text: str) -> int:
         """The number of a string, or -1. A binary search: it touches about log2(n) pages, whatever the size."""
         wanted = text.encode()
+        rank = len(wanted), wanted
         low, high = 0, len(self)
         while low < high:
             middle = (low + high) // 2
-            if self._bytes(middle) < wanted:
+            if self._rank(middle) < rank:
                 low = middle + 1
             else:
                 high = middle
@@ -60,6 +62,11 @@ class StringTable:
         """The whole table as an Arrow array over the mapped files. Nothing is copied."""
         return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(self.offsets), pa.py_buffer(self.data))
 
+    def _rank(self, number: int) -> tuple[int, bytes]:
+        """What the table is ordered by."""
+        content = self._bytes(number)
+        return len(content), content
+
     def _bytes(self, number: int) -> bytes:
         return self.data[self.offsets[number] : self.offsets[number + 1]].tobytes()
 
@@ -67,9 +74,10 @@ class StringTable:
 def merge_tables(old: StringTable, new: StringTable) -> tuple[StringTable, NDArray[np.int64], NDArray[np.int64]]:
     """The union of two tables, and where the strings of each have gone. Both maps are increasing."""
     strings = pc.unique(pa.chunked_array([old.to_arrow(), new.to_arrow()]))
-    # Arrow sorts strings by their bytes, which is the table's own order.
-    merged = strings.take(pc.array_sort_indices(strings))
-    table = table_of(merged)
+    # Arrow compares strings by their bytes.
+    columns = pa.table({"length": pc.binary_length(strings), "string": strings})
+    order = pc.sort_indices(columns, sort_keys=[("length", "ascending"), ("string", "ascending")])
+    table = table_of(strings.take(order))
     return table, table.find_many(old.to_arrow()), table.find_many(new.to_arrow())
 
 

@@ -101,8 +101,8 @@ def _string_faults(store: Store) -> Iterator[str]:
                 word.encode() for word in table.take(np.arange(start, min(start + _CHUNK, len(table)))).to_pylist()
             ]
             ordered = words if previous is None else [previous, *words]
-            if any(first >= second for first, second in itertools.pairwise(ordered)):
-                yield f"{name}: strings must be distinct and in byte order"
+            if any((len(first), first) >= (len(second), second) for first, second in itertools.pairwise(ordered)):
+                yield f"{name}: strings must be distinct and in order"
                 break
             previous = words[-1]
     for column, table in enumerate(store.vocabularies):
