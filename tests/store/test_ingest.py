@@ -79,6 +79,25 @@ def test_integers_in_parquet_and_text_in_csv_name_the_same_accounts(tmp_path: Pa
     assert (both.num_nodes, both.num_edges, both.num_events) == (3, 3, 6)
 
 
+@pytest.mark.parametrize("ids", [[0, 7, 10, 9], [-3, 7, 10, 2], [5, 1 << 40, 1 << 62, 12]])
+@pytest.mark.parametrize(
+    "options", [{}, {"directed": True}, {"self_loops": "keep"}, {"max_degree": 2}, {"min_events_per_edge": 2}]
+)
+def test_integer_columns_and_text_build_the_same_bytes(
+    tmp_path: Path, helpers: Any, ids: list[int], options: dict[str, Any]
+) -> None:
+    """Integers are sorted as they are, text is looked up first: two ways that must not differ."""
+    a, b, c, d = ids
+    pairs = [(a, b), (b, a), (a, c), (a, d), (d, d), (b, c), (a, b)]
+    src, dst = zip(*pairs, strict=True)
+    columns: dict[str, Any] = {"src": "s", "dst": "d", "time": "t", "time_unit": "step", **options}
+    numbers = pa.table({"s": src, "d": dst, "t": range(len(pairs))})
+    texts = pa.table({"s": [str(n) for n in src], "d": [str(n) for n in dst], "t": range(len(pairs))})
+    one, other = ingest(numbers, out=tmp_path / "n", **columns), ingest(texts, out=tmp_path / "t", **columns)
+    assert helpers.array_bytes(one) == helpers.array_bytes(other)
+    assert one.report == other.report
+
+
 def test_float_ids_are_refused(tmp_path: Path) -> None:
     table = pa.table({"s": [1.0], "d": ["x"], "t": [1]})
     with pytest.raises(DataError, match=r"account ids must be text or whole numbers \(got type DOUBLE\)"):

@@ -123,7 +123,8 @@ def build_version(
         ledger = Ledger()
         times, text = _read(bench, events, nodes, schema, reading, finest, ledger)
         built, num_nodes = _write(bench, arrays, schema, text, ledger, scratch)
-        edge_arrays = [arrays.finish(name) for name in ("edge_a", "edge_b", "edge_first_time")]
+        arrays.settle()
+        edge_arrays = [arrays.read(name) for name in ("edge_a", "edge_b", "edge_first_time")]
         write_adjacency(bench, arrays, num_nodes, *edge_arrays)
         sources = digests.result()
         described = arrays.close()
@@ -202,10 +203,9 @@ def _write(
     if filtered:
         ledger.filtered = filter_edges(bench, schema.min_events_per_edge, schema.max_degree)
     built = write_events(bench, arrays, shape, "kept" if filtered else "keyed", scratch)
+    arrays.settle()
     num_nodes = create_accounts(bench, text=text, filtered=filtered, with_node_table=with_nodes, ends=built.ends)
-    keys = write_accounts(bench, arrays)
-    for name, end in zip(("edge_a", "edge_b"), built.ends, strict=True):
-        write_edge_ends(arrays, name, keys, end)
+    write_edge_ends(arrays, write_accounts(bench, arrays), built.ends)
     if with_nodes and schema.node_columns is not None:
         num_features = len(schema.node_columns.features)
         ledger.nodes["without_table_row"] = write_node_features(bench, arrays, num_features)
