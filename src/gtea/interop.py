@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gtea.data.atomic import replacing
 from gtea.errors import UsageError
 from gtea.store.export import events_in_time_order
-from gtea.store.files import sync_folder
 from gtea.store.view import View
 
 if TYPE_CHECKING:
@@ -45,17 +44,10 @@ def write_pyg(view: View, out: Path) -> int:
 
     data = to_pyg(view)
     content = save({name: data[name].contiguous() for name in ("src", "dst", "t", "msg")})
-    accounts = out.with_suffix(".accounts.parquet")
-    temporary = accounts.with_name(f".{accounts.name}.new")
-    pq.write_table(pa.table({"account": view.store.accounts.to_arrow()}), temporary)
-    temporary.replace(accounts)
-    temporary = out.with_name(f".{out.name}.new")
-    with temporary.open("wb") as stream:
+    with replacing(out.with_suffix(".accounts.parquet")) as stream:
+        pq.write_table(pa.table({"account": view.store.accounts.to_arrow()}), stream)
+    with replacing(out) as stream:
         stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.replace(out)
-    sync_folder(out.parent)
     return int(data.num_events)
 
 

@@ -7,14 +7,15 @@ rows leaves them out, so what is counted and what is dropped can't differ.
 from __future__ import annotations
 
 import csv
+import io
 import json
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from gtea.data.atomic import replacing
 from gtea.data.csv_files import lines_of_records
 from gtea.data.sources import Source
 from gtea.data.workbench import Workbench, literal
@@ -193,15 +194,14 @@ class BadRowsFound:
 
 def write_quarantine(found: Sequence[BadRowsFound], path: Path) -> None:
     """Write every bad row to a CSV file: where it stood, what was wrong, and the record as it was read."""
-    temporary = path.with_name(f".{path.name}.new")
-    with temporary.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
+    with replacing(path) as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+        writer = csv.writer(text)
         writer.writerow(["file", "row", "column", "value", "reason", "record"])
         for row in (row for each in found for row in each.each()):
             writer.writerow([row.source, row.row, row.column, row.value, row.reason, row.record])
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.replace(path)
+        text.flush()
+        text.detach()  # the stream is closed by its owner
 
 
 def _lines(source: Source, records: list[int], rejected: list[int]) -> tuple[list[int], list[int]]:

@@ -41,11 +41,10 @@ to 3.7 s by the clock, beside other work on two cores); 20 million events of 1 m
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -53,6 +52,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
+from gtea.data.atomic import replacing
 from gtea.data.payments_patterns import (
     Events,
     Pairs,
@@ -150,18 +150,9 @@ def write_payments(spec: PaymentsSpec, out: Path) -> tuple[Path, Path]:
     names, events = _names(spec), _events(spec)
     _make_folder(out)
     paths = out / "transactions.parquet", out / "labels.csv"
-    drafts = [path.with_name(f".{path.name}.{os.getpid()}") for path in paths]
-    try:
-        _write_parquet(_transactions(events, names), drafts[0])
-        pacsv.write_csv(_labels(spec, names), drafts[1], pacsv.WriteOptions(quoting_style="none"))
-        for draft in drafts:
-            _sync(draft)
-        for draft, path in zip(drafts, paths, strict=True):
-            draft.replace(path)
-        _sync(out)
-    finally:
-        for draft in drafts:
-            draft.unlink(missing_ok=True)
+    with replacing(paths[0]) as transactions, replacing(paths[1]) as labels:
+        _write_parquet(_transactions(events, names), transactions)
+        pacsv.write_csv(_labels(spec, names), labels, pacsv.WriteOptions(quoting_style="none"))
     return paths
 
 
@@ -230,12 +221,12 @@ def _transactions(events: Events, names: pa.Array) -> Iterator[pa.Table]:
         )
 
 
-def _write_parquet(tables: Iterator[pa.Table], path: Path) -> None:
+def _write_parquet(tables: Iterator[pa.Table], stream: BinaryIO) -> None:
     # times are sorted, so their differences are small; for shuffled ids neither a dictionary nor the least and
     # greatest of a row group is worth its time
     delta, bounded = {"timestamp": "DELTA_BINARY_PACKED"}, ["timestamp"]
     with pq.ParquetWriter(
-        path, SCHEMA, use_dictionary=False, column_encoding=delta, write_statistics=bounded
+        stream, SCHEMA, use_dictionary=False, column_encoding=delta, write_statistics=bounded
     ) as writer:
         for table in tables:
             writer.write_table(table)
@@ -246,12 +237,3 @@ def _make_folder(out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         raise UsageError(f"{out}: must be a folder (got a file). Choose another.") from error
-
-
-def _sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +14,9 @@ import pyarrow.csv
 import pyarrow.parquet
 from numpy.typing import NDArray
 
+from gtea.data.atomic import replacing
 from gtea.data.workbench import Progress, silent
 from gtea.errors import UsageError
-from gtea.store.files import sync_folder
 from gtea.store.view import View
 
 _BATCH = 1 << 18
@@ -60,11 +59,9 @@ def export_events(view: View, out: Path, format: Literal["parquet", "csv"], prog
     """
     if out.is_dir():
         raise UsageError(f"{out}: is a folder. Name the file to write.")
-    out.parent.mkdir(parents=True, exist_ok=True)
     schema = _schema(view)
-    temporary = out.with_name(f".{out.name}.new")
     written = 0
-    with temporary.open("wb") as stream:
+    with replacing(out) as stream:
         writer: Any = (
             pyarrow.parquet.ParquetWriter(stream, schema)
             if format == "parquet"
@@ -76,10 +73,6 @@ def export_events(view: View, out: Path, format: Literal["parquet", "csv"], prog
                 writer.write_table(table if format == "parquet" else _texts(table))
                 written += len(rows.time)
                 progress("exporting", written / max(1, view.store.num_events))
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.replace(out)
-    sync_folder(out.parent)
     return written
 
 

@@ -22,8 +22,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from gtea.data.atomic import replace_json, sync_folder
 from gtea.errors import StoreError, UsageError
-from gtea.store.files import replace_json, sync_folder
 from gtea.store.manifest import MANIFEST, REPORT, Manifest, read_manifest
 
 _VERSION = re.compile(r"v\d{6}")
