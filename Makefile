@@ -41,3 +41,4 @@ bench: setup  ## the short form of every benchmark
 
 clean:  ## remove everything that was made
 	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src -name "*.nb[ci]" -delete
