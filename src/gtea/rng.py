@@ -46,7 +46,7 @@ def fold(state: np.uint64, word: np.uint64) -> np.uint64:
 
 
 @jit
-def below(word: np.uint64, bound: int) -> int:
+def below(word: np.uint64, bound: int) -> np.int64:
     """A number in [0, bound) from a random word, for 1 <= bound <= 2^32: the upper half of word * bound.
 
     Off from uniform by less than bound / 2^64, and free of division and floats: the same on every machine.
