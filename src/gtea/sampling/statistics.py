@@ -2,7 +2,7 @@
 
 Each is told for what an account sent (out), received (in), and both. All of an account's events before the cut are
 counted, exactly, so the cost of a row is the account's own events, sorted by time: nothing is approximated for hubs,
-and a hub of 10 million events costs about a second. ``NodeFeatures`` keeps what was computed, so that a hub is
+and a hub of 2 million events costs about a second. ``NodeFeatures`` keeps what was computed, so that a hub is
 paid for once a view and not once a batch. Times are in seconds, or steps. An account without events has zeros.
 """
 
