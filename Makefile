@@ -38,6 +38,8 @@ format: setup  ## mend what can be mended automatically
 bench: setup  ## the short form of every benchmark
 	$(BIN)/python benchmarks/bench_ingest.py --events 5000000
 	$(BIN)/python benchmarks/bench_synth.py
+	$(BIN)/python benchmarks/bench_sampling.py --nodes 200000 --hub 100000
 
 clean:  ## remove everything that was made
 	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src -name "*.nb[ci]" -delete

@@ -1,0 +1,103 @@
+"""Numbers made fit for a network, by rules learnt from training data and saved with the model.
+
+Amounts of money span many orders of magnitude, and a network that sees them raw sees only the largest. A column with
+a heavy tail is therefore put on a log scale first: sign(x) log(1 + |x| / small), where ``small`` is the 5th percentile
+of the sizes that are not zero. So the whole bulk of the column lies where the scale is logarithmic, whatever currency
+it is in, and zero and the sign are kept. Then every column is shifted and divided to mean 0 and deviation 1.
+
+A column has a heavy tail if its outermost 0.1 % lie more than ten times as far from the median as its quartiles do,
+on either side: for a uniform column the ratio is 2, for a normal one 4.6, exponential 9, log-normal 22 (sigma 1).
+Quantiles, not moments: one absurd value must not decide.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+LogScale = Literal["auto", "always", "never"]
+
+_HEAVY = 10
+_SMALL_PERCENTILE = 5
+
+
+@dataclass(frozen=True)
+class ColumnScaler:
+    """How each of some columns is scaled."""
+
+    names: tuple[str, ...]
+    small: tuple[float, ...]
+    """The size at which the log scale begins; 0 for a column that stays linear."""
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+    def transform(self, values: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+        """Scale rows of raw values. Computed in float64; a row's result does not depend on the other rows."""
+        scaled = np.empty(values.shape, dtype=np.float32)
+        for i, (small, mean, std) in enumerate(zip(self.small, self.mean, self.std, strict=True)):
+            scaled[:, i] = (_log_scaled(values[:, i].astype(np.float64), small) - mean) / std
+        return scaled
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in a model's file."""
+        return dataclasses.asdict(self)
+
+    @staticmethod
+    def from_json(content: dict[str, Any]) -> ColumnScaler:
+        """The scaler of a model's file."""
+        return ColumnScaler(*(tuple(content[field.name]) for field in dataclasses.fields(ColumnScaler)))
+
+
+def fit_columns(
+    names: Sequence[str],
+    values: NDArray[np.floating[Any]],
+    *,
+    log: LogScale = "auto",
+    always_log: Collection[str] = (),
+) -> ColumnScaler:
+    """Learn how to scale from rows of training data; no rows leave every column as it is.
+
+    Args:
+        values: [rows, columns].
+        log: Which columns go on a log scale: those with a heavy tail, all, or none.
+        always_log: Names of columns that do in any case.
+    """
+    fitted = []
+    for i, name in enumerate(names):
+        column = values[:, i].astype(np.float64)
+        wanted = log == "always" or name in always_log or (log == "auto" and heavy_tailed(column))
+        small = _small_size(column) if wanted else 0.0
+        fitted.append((small, *_mean_and_std(_log_scaled(column, small))))
+    return ColumnScaler(tuple(names), *(zip(*fitted, strict=True) if fitted else ((), (), ())))
+
+
+def heavy_tailed(column: NDArray[np.float64]) -> bool:
+    """Whether the outermost values lie far beyond what the quartiles lead one to expect."""
+    if not len(column):
+        return False
+    lowest, lower, median, upper, highest = np.quantile(column, (0.001, 0.25, 0.5, 0.75, 0.999))
+    bulk = max(upper - median, median - lower)
+    return bool(max(highest - median, median - lowest) > _HEAVY * bulk)
+
+
+def _log_scaled(column: NDArray[np.float64], small: float) -> NDArray[np.float64]:
+    return np.sign(column) * np.log1p(np.abs(column) / small) if small else column
+
+
+def _small_size(column: NDArray[np.float64]) -> float:
+    sizes = np.abs(column[column != 0])
+    return float(np.percentile(sizes, _SMALL_PERCENTILE)) if len(sizes) else 1.0
+
+
+def _mean_and_std(column: NDArray[np.float64]) -> tuple[float, float]:
+    """A column that never changes becomes zeros: rounding in its mean must not be blown up."""
+    if not len(column):
+        return 0.0, 1.0
+    if column.min() == column.max():
+        return float(column[0]), 1.0
+    return float(column.mean()), float(column.std())

@@ -1,0 +1,1 @@
+"""From a view to batches: neighbours, histories, node features and negatives, drawn by counting, never by a state."""

@@ -1,0 +1,64 @@
+"""Seeds in, a batch out: choose neighbours, gather histories, scale, hand over as tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from gtea.batch import Batch
+from gtea.errors import UsageError
+from gtea.sampling.event_features import EventEncoder
+from gtea.sampling.histories import gather_histories
+from gtea.sampling.neighbours import NeighbourSampler, Strategy
+from gtea.sampling.node_features import NodeFeatures
+from gtea.sampling.preprocessing import Preprocessing
+from gtea.store.view import View
+
+
+class Collator:
+    """Makes batches from one view. What a seed is given does not depend on the other seeds, nor on their order."""
+
+    def __init__(
+        self,
+        view: View,
+        preprocessing: Preprocessing,
+        *,
+        fanout: int = 10,
+        num_layers: int = 2,
+        max_events: int = 64,
+        strategy: Strategy = "uniform",
+        seed: int = 0,
+    ) -> None:
+        if max_events < 0:
+            raise UsageError(f"max_events: must not be negative (got {max_events}). 0 keeps whole histories.")
+        self.view = view
+        self.preprocessing = preprocessing
+        self._max_events = max_events
+        self._sampler = NeighbourSampler(view, fanout, num_layers, strategy, seed)
+        self._events = EventEncoder(view.store, preprocessing.events, preprocessing.times)
+        self._nodes = NodeFeatures(view, preprocessing.nodes)
+
+    def batch(self, seeds: NDArray[np.integer[Any]], epoch: int = 0) -> Batch:
+        """The batch of some seeds, each named once; row i of the model's output is seed i's."""
+        found = self._sampler.sample(seeds, epoch)
+        events = gather_histories(self._sampler.graph, found.edges, found.seen_from, self._max_events)
+        return Batch(
+            found.num_within,
+            torch.from_numpy(self._nodes.rows(found.nodes)),
+            torch.from_numpy(found.neighbour),
+            torch.from_numpy(found.edge),
+            self._events.encode(events),
+        )
+
+
+def distinct(*groups: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], ...]]:
+    """Each node of some groups once, and where the nodes of each group are among them.
+
+    The two ends of pairs repeat themselves; a batch names each seed once and is encoded once.
+    """
+    nodes, places = np.unique(np.concatenate(groups), return_inverse=True)
+    ends = np.cumsum([len(group) for group in groups])
+    return nodes.astype(np.int64), tuple(np.split(places, ends[:-1]))

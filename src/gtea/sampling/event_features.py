@@ -1,0 +1,98 @@
+"""Raw events as the model's inputs: sent or received, scaled numbers, one-hot words.
+
+What was learnt from the training window is one frozen value, ``EventPreprocessing``, saved with the model. An encoder
+ties it to a store, whose columns may stand in another order and whose words may have other codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from gtea.batch import Histories
+from gtea.data.scaling import ColumnScaler
+from gtea.data.time_scaling import TimeScaler, stored_per_second
+from gtea.data.vocabulary import Vocabulary
+from gtea.errors import ModelError
+from gtea.sampling.histories import RaggedEvents
+from gtea.store.store import Store
+
+
+@dataclass(frozen=True)
+class EventPreprocessing:
+    """How the columns of events are made fit for a network."""
+
+    scaler: ColumnScaler
+    """The numeric columns and, if ``with_gap``, last the gap to the pair's event before, in seconds or steps."""
+    with_gap: bool
+    vocabularies: tuple[Vocabulary, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns of ``Histories.features``; ``sent`` is +1 for sent, -1 for received."""
+        words = (name for vocabulary in self.vocabularies for name in vocabulary.names)
+        return ("sent", *self.scaler.names, *words)
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in a model's file."""
+        words = [vocabulary.to_json() for vocabulary in self.vocabularies]
+        return {"scaler": self.scaler.to_json(), "with_gap": self.with_gap, "vocabularies": words}
+
+    @staticmethod
+    def from_json(content: dict[str, Any]) -> EventPreprocessing:
+        """The preprocessing of a model's file."""
+        words = tuple(Vocabulary.from_json(each) for each in content["vocabularies"])
+        return EventPreprocessing(ColumnScaler.from_json(content["scaler"]), bool(content["with_gap"]), words)
+
+
+class EventEncoder:
+    """Turns the raw events of one store into histories for the model."""
+
+    def __init__(self, store: Store, events: EventPreprocessing, times: TimeScaler) -> None:
+        names = events.scaler.names[:-1] if events.with_gap else events.scaler.names
+        self._events = events
+        self._times = times
+        self._unit = store.unit
+        self._numeric = columns_of(store.features, names, "event features")
+        columns = columns_of(store.categorical, [each.column for each in events.vocabularies], "categorical columns")
+        self._places = []
+        for column, vocabulary in zip(columns, events.vocabularies, strict=True):
+            table = store.vocabularies[column]
+            self._places.append((int(column), vocabulary.places(table.find, len(table)), len(vocabulary.names)))
+
+    def encode(self, events: RaggedEvents) -> Histories:
+        """Scale, and put the columns side by side as ``EventPreprocessing.names`` has them."""
+        numbers = numeric_columns(events.features[:, self._numeric], events.gap, self._unit, self._events.with_gap)
+        features = np.zeros((len(events.time), len(self._events.names)), dtype=np.float32)
+        features[:, 0] = np.where(events.sent, 1, -1)
+        features[:, 1 : 1 + numbers.shape[1]] = self._events.scaler.transform(numbers)
+        start, rows = 1 + numbers.shape[1], np.arange(len(features))
+        for column, places, width in self._places:
+            features[rows, start + places[events.categories[:, column]]] = 1
+            start += width
+        times = self._times.transform(events.time, self._unit)
+        return Histories(torch.from_numpy(events.offset), torch.from_numpy(times), torch.from_numpy(features))
+
+
+def numeric_columns(
+    features: NDArray[np.float32], gap: NDArray[np.int64], unit: str, with_gap: bool
+) -> NDArray[np.float64]:
+    """The raw numeric columns in the order of the scaler: features, then the gap in seconds or steps."""
+    gaps = [gap[:, None] / stored_per_second(unit)] if with_gap else []
+    return np.concatenate([features.astype(np.float64), *gaps], axis=1)
+
+
+def columns_of(available: Sequence[str], wanted: Sequence[str], subject: str) -> NDArray[np.int64]:
+    """Where a store has the columns that a model was trained with."""
+    missing = [name for name in wanted if name not in available]
+    if missing:
+        raise ModelError(
+            f"{subject}: the model needs {', '.join(missing)} (the store has {', '.join(available) or 'none'}). "
+            "Ingest with the columns of the training data."
+        )
+    return np.array([available.index(name) for name in wanted], dtype=np.int64)

@@ -1,0 +1,136 @@
+"""Learning the preprocessing from a view: the training window, and nothing at or after its cut.
+
+At most a million events and a hundred thousand accounts are looked at, spread evenly over those before the cut in
+the order of the store. There is no chance in it, and the order among what lies before the cut does not depend on what
+comes after: the same window gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gtea.data.scaling import ColumnScaler, LogScale, fit_columns
+from gtea.data.time_scaling import TimeScaler, fit_times
+from gtea.data.vocabulary import fit_vocabulary
+from gtea.errors import UsageError
+from gtea.sampling.event_features import EventPreprocessing, numeric_columns
+from gtea.sampling.node_features import NodeKind, NodePreprocessing, node_columns
+from gtea.sampling.preprocessing import Preprocessing
+from gtea.sampling.statistics import statistic_names, statistics
+from gtea.store.view import View
+
+_MAX_EVENTS = 1_000_000
+_MAX_NODES = 100_000
+_DAY = 86_400
+
+
+def fit_preprocessing(
+    view: View,
+    *,
+    nodes: Sequence[NodeKind] = ("statistics",),
+    d_random: int = 32,
+    with_gap: bool = False,
+    log: LogScale = "auto",
+    max_words: int = 32,
+    unit_seconds: int = _DAY,
+) -> Preprocessing:
+    """Learn scalers and vocabularies from what lies before the view's cut.
+
+    Args:
+        nodes: Which features nodes have.
+        d_random: The length of random vectors, where ``nodes`` asks for them.
+        with_gap: Whether an event also tells the time since the pair's event before it, on a log scale.
+        log: Which numeric columns go on a log scale; see ``gtea.data.scaling``.
+        max_words: How many words of a categorical column the model knows by name.
+    """
+    return Preprocessing(
+        fit_window(view, unit_seconds),
+        fit_events(view, with_gap=with_gap, log=log, max_words=max_words),
+        fit_nodes(view, nodes, d_random=d_random, log=log),
+    )
+
+
+def fit_window(view: View, unit_seconds: int = _DAY) -> TimeScaler:
+    """The time scale of a view: its first event is the origin."""
+    start, stop = view.event_ranges(np.arange(view.store.num_edges))
+    visible = stop > start
+    if not visible.any():
+        return fit_times(view.cut, view.cut, view.store.unit, unit_seconds)
+    time = view.arrays.event_time
+    first, last = int(time[start[visible]].min()), int(time[stop[visible] - 1].max())
+    return fit_times(first, last, view.store.unit, unit_seconds)
+
+
+def fit_events(
+    view: View, *, with_gap: bool = False, log: LogScale = "auto", max_words: int = 32
+) -> EventPreprocessing:
+    """Scalers and vocabularies of event columns."""
+    rows, gap = sample_events(view)
+    store, arrays = view.store, view.arrays
+    values = numeric_columns(arrays.event_features[rows], gap, store.unit, with_gap)
+    names = (*store.features, *(("gap",) if with_gap else ()))
+    scaler = fit_columns(names, values, log=log, always_log=("gap",) if with_gap else ())
+    codes = arrays.event_categories[rows]
+    vocabularies = (
+        fit_vocabulary(column, codes[:, i], store.vocabularies[i].__getitem__, max_words)
+        for i, column in enumerate(store.categorical)
+    )
+    return EventPreprocessing(scaler, with_gap, tuple(vocabularies))
+
+
+def fit_nodes(
+    view: View, kinds: Sequence[NodeKind], *, d_random: int = 32, log: LogScale = "auto"
+) -> NodePreprocessing:
+    """Scalers of node features, from accounts that have an event before the cut."""
+    unknown = [kind for kind in kinds if kind not in get_args(NodeKind)]
+    if unknown or not kinds or len(set(kinds)) != len(kinds):
+        raise UsageError(
+            f"features.nodes: must name one or more of {', '.join(get_args(NodeKind))}, each once (got {list(kinds)})."
+        )
+    if "random" in kinds and d_random < 1:
+        raise UsageError(f"features.d_random: must be at least 1 (got {d_random}).")
+    seen = _visible_nodes(view)
+    return NodePreprocessing(
+        tuple(kinds),
+        _fit_given(view, seen, log) if "given" in kinds else None,
+        _fit_statistics(view, seen, log) if "statistics" in kinds else None,
+        d_random if "random" in kinds else 0,
+    )
+
+
+def sample_events(view: View, limit: int = _MAX_EVENTS) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Events before the cut by their place in the store, evenly spread; and the gap of each to its pair's last one."""
+    start, stop = view.event_ranges(np.arange(view.store.num_edges))
+    seen = np.concatenate([[0], np.cumsum(stop - start)])
+    rank = evenly(int(seen[-1]), limit)
+    edge = np.searchsorted(seen, rank, side="right") - 1
+    rows = start[edge] + rank - seen[edge]
+    before = np.maximum(rows - 1, start[edge])
+    return rows, view.arrays.event_time[rows] - view.arrays.event_time[before]
+
+
+def evenly(count: int, limit: int) -> NDArray[np.int64]:
+    """All of 0 .. count - 1, or ``limit`` of them at equal distances."""
+    return np.arange(count) if count <= limit else np.arange(limit) * count // limit
+
+
+def _visible_nodes(view: View) -> NDArray[np.int64]:
+    start, stop = view.slot_ranges(np.arange(view.store.num_nodes))
+    visible = np.flatnonzero(stop > start)
+    return visible[evenly(len(visible), _MAX_NODES)]
+
+
+def _fit_given(view: View, nodes: NDArray[np.int64], log: LogScale) -> ColumnScaler:
+    names = node_columns(view.store)
+    features, present = view.store.node_features, view.store.node_in_table
+    assert features is not None
+    assert present is not None
+    return fit_columns(names, features[nodes[present[nodes] == 1]], log=log)
+
+
+def _fit_statistics(view: View, nodes: NDArray[np.int64], log: LogScale) -> ColumnScaler:
+    return fit_columns(statistic_names(view.store.features), statistics(view, nodes), log=log)

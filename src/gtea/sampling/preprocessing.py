@@ -1,0 +1,42 @@
+"""All that is learnt from the training window before training begins: one frozen value, saved with the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gtea.data.time_scaling import TimeScaler
+from gtea.sampling.event_features import EventPreprocessing
+from gtea.sampling.node_features import NodePreprocessing
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """How times, events and nodes are made fit for a network."""
+
+    times: TimeScaler
+    events: EventPreprocessing
+    nodes: NodePreprocessing
+
+    @property
+    def d_event(self) -> int:
+        """The width of ``Histories.features``."""
+        return len(self.events.names)
+
+    @property
+    def d_node(self) -> int:
+        """The width of ``Batch.node_features``."""
+        return len(self.nodes.names)
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in a model's file."""
+        return {"times": self.times.to_json(), "events": self.events.to_json(), "nodes": self.nodes.to_json()}
+
+    @staticmethod
+    def from_json(content: dict[str, Any]) -> Preprocessing:
+        """The preprocessing of a model's file."""
+        return Preprocessing(
+            TimeScaler.from_json(content["times"]),
+            EventPreprocessing.from_json(content["events"]),
+            NodePreprocessing.from_json(content["nodes"]),
+        )

@@ -1,0 +1,165 @@
+"""Nothing made from ``as_of(t)`` knows anything at or after t: not one byte changes when the future does."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gtea.sampling.collate import Collator
+from gtea.sampling.fitting import fit_preprocessing
+from gtea.sampling.identity import keys_of_nodes
+from gtea.sampling.negatives import NegativeSampler
+from gtea.sampling.statistics import statistics
+from gtea.store.ingest import ingest
+from gtea.store.memory import store_in_memory
+
+CUT = 100
+PAST = [f"p{i}" for i in range(8)]
+# Ids that sort before, between and after those of the past: the past's numbers all move.
+FUTURE = [*PAST, "a", "p0x", "p3x", "p6x", "z"]
+KNOWN = {account: [float(i), -float(i % 3)] for i, account in enumerate(PAST[::2])}
+
+
+@dataclasses.dataclass(frozen=True)
+class Event:
+    src: str
+    dst: str
+    time: int
+    amount: float
+    kind: str
+
+
+def events(accounts, kinds, first, last, most):
+    account = st.sampled_from(accounts)
+    event = st.builds(
+        Event,
+        account,
+        account,
+        st.integers(first, last),
+        st.sampled_from([0.0, 0.5, 3.0, 1e6, -2.0]),
+        st.sampled_from(kinds),
+    )
+    return st.lists(event, max_size=most)
+
+
+pasts = events(PAST, ["card", "wire"], 0, CUT - 1, 30)
+futures = events(FUTURE, ["atm", "card", "cash", "wire", "zap"], CUT, 2 * CUT, 15)
+
+
+def columns(rows):
+    return {field.name: [getattr(row, field.name) for row in rows] for field in dataclasses.fields(Event)}
+
+
+def in_memory(rows, *, directed, extra_nodes):
+    table = columns(rows)
+    future_nodes = {"a": [99.0, 99.0], "p3x": [-99.0, 0.0]} if extra_nodes else {}
+    return store_in_memory(
+        table["src"],
+        table["dst"],
+        table["time"],
+        features={"amount": table["amount"]},
+        categorical={"kind": table["kind"]},
+        nodes={account: [7.0, 7.0] for account in PAST[1::2]} | KNOWN | future_nodes,
+        node_features=["x", "y"],
+        directed=directed,
+    )
+
+
+def everything(view, *, strategy, max_events):
+    """All that a model could be given, as bytes and in words that don't depend on the store's numbering."""
+    preprocessing = fit_preprocessing(
+        view, nodes=("given", "statistics", "random"), d_random=3, with_gap=True, max_words=3
+    )
+    nodes = np.array([view.store.node(account) for account in PAST])
+    made = [json.dumps(preprocessing.to_json()), statistics(view, nodes).tobytes()]
+    made.append(keys_of_nodes(view.store, nodes).tobytes())
+    collator = Collator(view, preprocessing, fanout=2, num_layers=2, max_events=max_events, strategy=strategy, seed=5)
+    for epoch in range(2):
+        batch = collator.batch(nodes, epoch)
+        tensors = (batch.node_features, batch.neighbour, batch.edge, *vars(batch.histories).values())
+        made += [batch.num_within, *(tensor.numpy().tobytes() for tensor in tensors)]
+    return [*made, negatives(view, nodes)]
+
+
+def negatives(view, nodes):
+    sampler = NegativeSampler(view, seed=5)
+    free = [node for node in nodes if set(sampler.candidates) - set(view.neighbours(int(node)).nodes) - {node}]
+    drawn = sampler.draw(np.array(free, dtype=np.int64), np.arange(len(free)), epoch=1)
+    return [view.store.account(int(node)) for node in [*drawn, *sampler.candidates]]
+
+
+@pytest.mark.slow
+@settings(max_examples=1_000, deadline=None)
+@given(
+    past=pasts,
+    one=futures,
+    other=futures,
+    directed=st.booleans(),
+    strategy=st.sampled_from(["uniform", "recent"]),
+    max_events=st.sampled_from([0, 1, 3]),
+)
+def test_the_future_leaks_nowhere(past, one, other, directed, strategy, max_events):
+    first = in_memory([*past, *one], directed=directed, extra_nodes=False).as_of(CUT)
+    second = in_memory([*other, *past], directed=directed, extra_nodes=True).as_of(CUT)
+    made = everything(first, strategy=strategy, max_events=max_events)
+    assert everything(second, strategy=strategy, max_events=max_events) == made
+
+
+def random_events(generator, accounts, kinds, first, last, count):
+    picks = generator.integers(0, len(accounts), (count, 2))
+    return [
+        Event(accounts[a], accounts[b], int(t), float(amount), kinds[int(kind)])
+        for (a, b), t, amount, kind in zip(
+            picks,
+            generator.integers(first, last, count),
+            generator.lognormal(3, 2, count),
+            generator.integers(0, len(kinds), count),
+            strict=True,
+        )
+    ]
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("strategy", ["uniform", "recent"])
+def test_the_future_leaks_nowhere_from_disk(tmp_path, directed, strategy):
+    """The same through ingest, where later rows with fractions of a second even change the unit of stored times."""
+    generator = np.random.default_rng(directed)
+    past = random_events(generator, PAST, ["card", "wire"], 0, CUT, 150)
+    future = random_events(generator, FUTURE, ["atm", "zap"], CUT, 2 * CUT, 60)
+    made = []
+    for name, rows, fraction in (("none", past, 0), ("some", past + future, 0), ("finer", future + past, 0.25)):
+        table = columns(rows)
+        times = [1_600_000_000 + time + (fraction if time >= CUT else 0) for time in table.pop("time")]
+        store = ingest(
+            pa.table({**table, "time": times}),
+            src="src",
+            dst="dst",
+            time="time",
+            features=["amount"],
+            categorical=["kind"],
+            nodes=pa.table({"id": PAST, "x": np.arange(8.0), "y": np.ones(8)}),
+            node_id="id",
+            node_features=["x", "y"],
+            time_unit="s",
+            directed=directed,
+            out=tmp_path / name,
+        )
+        assert store.unit == ("us" if fraction else "s")
+        made.append(everything(store.as_of(str(1_600_000_000 + CUT)), strategy=strategy, max_events=3))
+    assert made[0] == made[1] == made[2]
+
+
+@settings(max_examples=100, deadline=None)
+@given(past=pasts, directed=st.booleans(), random=st.randoms(use_true_random=False))
+def test_the_order_of_input_rows_changes_nothing(past, directed, random):
+    """But for events of one pair at one time, whose order is all that tells which came first."""
+    seen = {(frozenset((event.src, event.dst)), event.time): event for event in past}
+    rows = list(seen.values())
+    made = everything(in_memory(rows, directed=directed, extra_nodes=False).as_of(), strategy="uniform", max_events=3)
+    random.shuffle(rows)
+    again = in_memory(rows, directed=directed, extra_nodes=False).as_of()
+    assert everything(again, strategy="uniform", max_events=3) == made

@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+import torch
+
+from gtea.errors import UsageError
+from gtea.sampling.collate import Collator, distinct
+from gtea.sampling.fitting import fit_preprocessing
+
+KINDS = ("given", "statistics", "random")
+
+
+def tree(batch, place, depth):
+    """All that a seed's output can depend on, unrolled: features, then each neighbour's history and its own tree."""
+    own = batch.node_features[place].numpy().tobytes()
+    if depth == 0:
+        return own
+    branches = []
+    for neighbour, edge in zip(batch.neighbour[place].tolist(), batch.edge[place].tolist(), strict=True):
+        if neighbour >= 0:
+            rows = slice(int(batch.histories.offset[edge]), int(batch.histories.offset[edge + 1]))
+            history = batch.histories.time[rows].numpy().tobytes(), batch.histories.features[rows].numpy().tobytes()
+            branches.append((history, tree(batch, neighbour, depth - 1)))
+    return own, branches
+
+
+@pytest.fixture
+def make(random_store):
+    def collator(cut=150, **settings):
+        view = random_store().as_of(cut)
+        preprocessing = fit_preprocessing(view, nodes=KINDS, d_random=4, with_gap=True)
+        return Collator(view, preprocessing, **{"fanout": 3, "seed": 1, **settings})
+
+    return collator
+
+
+def test_a_batch_is_what_the_contract_says(make):
+    collator = make(num_layers=3, max_events=5)
+    batch = collator.batch(np.array([4, 8, 15]), epoch=2)
+    assert batch.num_layers == 3
+    assert batch.num_within[0] == 3
+    assert batch.node_features.shape == (batch.num_within[-1], collator.preprocessing.d_node)
+    assert batch.neighbour.shape == batch.edge.shape == (batch.num_within[-2], 3)
+    assert batch.histories.features.shape == (batch.histories.num_events, collator.preprocessing.d_event)
+    assert int(batch.edge.max()) == batch.histories.num_edges - 1
+    assert batch.histories.offset.diff().min() >= 1
+    assert batch.histories.offset.diff().max() <= 5
+    floats = (batch.node_features, batch.histories.time, batch.histories.features)
+    assert {tensor.dtype for tensor in floats} == {torch.float32}
+    assert {tensor.dtype for tensor in (batch.neighbour, batch.edge, batch.histories.offset)} == {torch.int64}
+    assert all(torch.isfinite(tensor).all() for tensor in floats)
+
+
+@pytest.mark.parametrize("strategy", ["uniform", "recent"])
+def test_what_a_seed_is_given_does_not_depend_on_the_batch(make, strategy):
+    collator = make(strategy=strategy)
+    seeds = np.arange(10)
+    together, backwards = collator.batch(seeds, 3), collator.batch(seeds[::-1], 3)
+    for i in seeds:
+        alone = tree(collator.batch(np.array([i]), 3), 0, 2)
+        assert tree(together, i, 2) == alone
+        assert tree(backwards, 9 - i, 2) == alone
+
+
+def test_the_same_call_gives_the_same_bytes(make):
+    first, second = make().batch(np.arange(10), 3), make().batch(np.arange(10), 3)
+    for name in ("node_features", "neighbour", "edge"):
+        assert torch.equal(getattr(first, name), getattr(second, name))
+    assert torch.equal(first.histories.features, second.histories.features)
+    assert not torch.equal(first.histories.time, make().batch(np.arange(10), 4).histories.time)
+
+
+def test_a_batch_in_an_empty_past(make):
+    batch = make(cut=0).batch(np.arange(5))
+    assert batch.num_within == (5, 5, 5)
+    assert (batch.neighbour == -1).all()
+    assert batch.histories.offset.tolist() == [0]
+    assert torch.isfinite(batch.node_features).all()
+
+
+def test_histories_cannot_have_a_negative_length(make):
+    with pytest.raises(UsageError, match=r"max_events: must not be negative \(got -1\)"):
+        make(max_events=-1)
+
+
+def test_distinct():
+    seeds, (left, right) = distinct(np.array([5, 3, 5]), np.array([9, 3]))
+    assert seeds.tolist() == [3, 5, 9]
+    assert seeds[left].tolist() == [5, 3, 5]
+    assert seeds[right].tolist() == [9, 3]
