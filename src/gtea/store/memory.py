@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
 from gtea.data.columns import EventColumns, NodeColumns
@@ -20,7 +19,7 @@ from gtea.store.layout import NODE_IDS, vocabulary_name
 from gtea.store.manifest import Manifest
 from gtea.store.schema import Schema
 from gtea.store.store import Store
-from gtea.store.strings import StringTable, table_of
+from gtea.store.strings import StringTable, table_from
 
 
 def store_in_memory(
@@ -40,9 +39,9 @@ def store_in_memory(
     Args:
         nodes: The node table: account -> one value for each of ``node_features``.
     """
-    ids = _table([_words(src), _words(dst), _words(list(nodes or {}))])
+    ids = table_from([_words(src), _words(dst), _words(list(nodes or {}))])
     words = {name: _words(column) for name, column in (categorical or {}).items()}
-    vocabularies = {name: _table([column]) for name, column in words.items()}
+    vocabularies = {name: table_from([column]) for name, column in words.items()}
     return store_of_numbers(
         ids,
         ids.find_many(_words(src)),
@@ -92,12 +91,6 @@ def store_of_numbers(
 
 def _words(words: Sequence[str]) -> pa.LargeStringArray:
     return pa.array(words, pa.large_string())
-
-
-def _table(columns: Sequence[pa.LargeStringArray]) -> StringTable:
-    """The distinct strings of some columns in the order of their bytes, which is how Arrow sorts."""
-    strings = pc.unique(pa.chunked_array(columns))
-    return table_of(strings.take(pc.array_sort_indices(strings)))
 
 
 def _string_arrays(name: str, table: StringTable) -> dict[str, NDArray[Any]]:

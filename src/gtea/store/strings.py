@@ -73,12 +73,17 @@ class StringTable:
 
 def merge_tables(old: StringTable, new: StringTable) -> tuple[StringTable, NDArray[np.int64], NDArray[np.int64]]:
     """The union of two tables, and where the strings of each have gone. Both maps are increasing."""
-    strings = pc.unique(pa.chunked_array([old.to_arrow(), new.to_arrow()]))
-    # Arrow compares strings by their bytes.
-    columns = pa.table({"length": pc.binary_length(strings), "string": strings})
-    order = pc.sort_indices(columns, sort_keys=[("length", "ascending"), ("string", "ascending")])
-    table = table_of(strings.take(order))
+    table = table_from([old.to_arrow(), new.to_arrow()])
     return table, table.find_many(old.to_arrow()), table.find_many(new.to_arrow())
+
+
+def table_from(columns: Sequence[pa.LargeStringArray]) -> StringTable:
+    """The table of all strings in some columns."""
+    strings = pc.unique(pa.chunked_array(columns, pa.large_string()))
+    # Arrow compares strings by their bytes.
+    ranked = pa.table({"length": pc.binary_length(strings), "string": strings})
+    order = pc.sort_indices(ranked, sort_keys=[("length", "ascending"), ("string", "ascending")])
+    return table_of(strings.take(order))
 
 
 def table_of(strings: pa.LargeStringArray) -> StringTable:
