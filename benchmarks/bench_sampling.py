@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import time
 from collections.abc import Callable
@@ -40,6 +41,7 @@ def main() -> None:
     seeds = np.random.default_rng(1).permutation(options.nodes)[: options.seeds * options.batches]
     chunks = np.split(seeds, options.batches)
     figures: dict[str, Any] = {
+        "load_average": os.getloadavg()[0],
         "graph": {"nodes": store.num_nodes, "edges": store.num_edges, "events": store.num_events},
         "fanout": options.fanout,
         "seeds": options.seeds,

@@ -81,10 +81,9 @@ class EventEncoder:
 
 def numeric_columns(
     features: NDArray[np.float32], gap: NDArray[np.int64], unit: str, with_gap: bool
-) -> NDArray[np.float64]:
+) -> NDArray[np.floating[Any]]:
     """The raw numeric columns in the order of the scaler: features, then the gap in seconds or steps."""
-    gaps = [gap[:, None] / stored_per_second(unit)] if with_gap else []
-    return np.concatenate([features.astype(np.float64), *gaps], axis=1)
+    return np.column_stack([features, gap / stored_per_second(unit)]) if with_gap else features
 
 
 def columns_of(available: Sequence[str], wanted: Sequence[str], subject: str) -> NDArray[np.int64]:

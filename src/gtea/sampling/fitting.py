@@ -1,8 +1,8 @@
 """Learning the preprocessing from a view: the training window, and nothing at or after its cut.
 
-At most a million events and a hundred thousand accounts are looked at, spread evenly over those before the cut in
-the order of the store. There is no chance in it, and the order among what lies before the cut does not depend on what
-comes after: the same window gives the same bytes.
+At most a million events (fewer if they have many columns) and a hundred thousand accounts are looked at, spread
+evenly over those before the cut in the order of the store. There is no chance in it, and the order among what lies
+before the cut does not depend on what comes after: the same window gives the same bytes.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from gtea.sampling.statistics import statistic_names, statistics
 from gtea.store.view import View
 
 _MAX_EVENTS = 1_000_000
+_MAX_VALUES = 16_000_000
 _MAX_NODES = 100_000
 _DAY = 86_400
 
@@ -69,8 +70,8 @@ def fit_events(
     view: View, *, with_gap: bool = False, log: LogScale = "auto", max_words: int = 32
 ) -> EventPreprocessing:
     """Scalers and vocabularies of event columns."""
-    rows, gap = sample_events(view)
     store, arrays = view.store, view.arrays
+    rows, gap = sample_events(view, min(_MAX_EVENTS, _MAX_VALUES // max(1, len(store.features))))
     values = numeric_columns(arrays.event_features[rows], gap, store.unit, with_gap)
     names = (*store.features, *(("gap",) if with_gap else ()))
     scaler = fit_columns(names, values, log=log, always_log=("gap",) if with_gap else ())
@@ -102,7 +103,7 @@ def fit_nodes(
     )
 
 
-def sample_events(view: View, limit: int = _MAX_EVENTS) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def sample_events(view: View, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Events before the cut by their place in the store, evenly spread; and the gap of each to its pair's last one."""
     start, stop = view.event_ranges(np.arange(view.store.num_edges))
     seen = np.concatenate([[0], np.cumsum(stop - start)])
