@@ -1,0 +1,63 @@
+"""The contract between sampling and nn: what the model gets, and all it gets.
+
+Nodes stand in the order of their discovery from the seeds, so that the nodes within h hops are a prefix of length
+``num_within[h]``. A node's neighbourhood is sampled once and serves every layer: layer l = 1..L updates the first
+``num_within[L - l]`` nodes from the first ``num_within[L - l + 1]``. An edge is named together with the end that looks
+at it (sent and received change sides), and each such edge is encoded once, however often it appears.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Histories:
+    """Ragged event sequences, one after the other, never padded. History i is rows offset[i] : offset[i + 1]."""
+
+    offset: Tensor  # int64 [num_edges + 1]
+    time: Tensor  # float32 [num_events], scaled: (t - origin) / unit
+    features: Tensor  # float32 [num_events, d_event], scaled; includes the +1/-1 of sent/received
+
+    @property
+    def num_edges(self) -> int:
+        """How many histories there are."""
+        return len(self.offset) - 1
+
+    @property
+    def num_events(self) -> int:
+        """How many events they hold in all."""
+        return len(self.time)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Seeds, their sampled surroundings, and the histories of the edges between them."""
+
+    num_within: tuple[int, ...]  # nodes within 0, 1, .., L hops; num_within[0] is the number of seeds
+    node_features: Tensor  # float32 [num_within[L], d_node]
+    neighbour: Tensor  # int64 [num_within[L - 1], K]: place of the neighbour among the nodes, -1 where there is none
+    edge: Tensor  # int64 [num_within[L - 1], K]: which history, -1 where there is no neighbour
+    histories: Histories
+
+    @property
+    def num_layers(self) -> int:
+        """How many layers the sampled hops feed."""
+        return len(self.num_within) - 1
+
+    def to(self, device: torch.device | str) -> Batch:
+        """The same batch on another device."""
+        histories = Histories(
+            *(getattr(self.histories, field.name).to(device) for field in dataclasses.fields(Histories))
+        )
+        return dataclasses.replace(
+            self,
+            node_features=self.node_features.to(device),
+            neighbour=self.neighbour.to(device),
+            edge=self.edge.to(device),
+            histories=histories,
+        )
