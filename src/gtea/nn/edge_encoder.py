@@ -1,0 +1,77 @@
+"""From the events of an edge to what the layers need of it: its embedding and its attention logit."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from gtea.batch import Histories
+from gtea.config import InputSpec, ModelConfig
+from gtea.errors import UsageError
+from gtea.nn.encoders.lstm import LSTMEncoder
+from gtea.nn.encoders.sequence_encoder import SequenceEncoder
+from gtea.nn.encoders.statistics import StatisticsEncoder
+from gtea.nn.encoders.transformer import TransformerEncoder
+from gtea.nn.initial import uniform
+from gtea.nn.time2vec import Time2Vec
+
+
+class EdgeEncoder(nn.Module):
+    """Eq. 1 to 4: e_tilde by Enc_i and the attention logit by Enc_a.
+
+    e_hat^k = [tau(t^k) || f^k]  (without time encoding: f^k)
+    e_tilde = Enc_i([e_hat^1, .., e_hat^S])
+    alpha_tilde = a . h,  h = Enc_a([e_hat^1, .., e_hat^S])
+
+    Enc_i and Enc_a have the same build and independent parameters. Time2Vec is one for both: the paper defines
+    e_hat once, and both encoders read it. There is no leaky ReLU on the logit.
+    """
+
+    def __init__(self, config: ModelConfig, spec: InputSpec, generator: torch.Generator) -> None:
+        super().__init__()
+        d_in = spec.d_event_features + config.d_time * config.time_encoding
+        if not d_in:
+            raise UsageError(
+                "model.time_encoding must be true where events have no features (got false and 0 features). "
+                "Set model.time_encoding = true or name a feature column."
+            )
+        self.time2vec = (
+            Time2Vec(config.d_time, spec.shortest_period, spec.longest_period, generator)
+            if config.time_encoding
+            else None
+        )
+        self.enc_i = sequence_encoder(config, d_in, generator)
+        self.enc_a = sequence_encoder(config, d_in, generator)
+        self.a = uniform(self.enc_a.d_edge, bound=self.enc_a.d_edge**-0.5, generator=generator)
+
+    @property
+    def d_edge(self) -> int:
+        """Size of an edge embedding."""
+        return self.enc_i.d_edge
+
+    def forward(self, histories: Histories) -> tuple[Tensor, Tensor]:
+        """e_tilde [num_edges, d_edge] and alpha_tilde [num_edges]."""
+        e_hat = self.e_hat(histories)
+        h = self.enc_a(e_hat, histories.offset)
+        return self.enc_i(e_hat, histories.offset), h @ self.a
+
+    def embed(self, histories: Histories) -> Tensor:
+        """e_tilde alone, for histories that nobody attends to."""
+        e_tilde: Tensor = self.enc_i(self.e_hat(histories), histories.offset)
+        return e_tilde
+
+    def e_hat(self, histories: Histories) -> Tensor:
+        """The encoders' input, [num_events, d_in], in the model's own precision."""
+        f = histories.features.to(self.a.dtype)
+        return f if self.time2vec is None else torch.cat([self.time2vec(histories.time), f], dim=-1)
+
+
+def sequence_encoder(config: ModelConfig, d_in: int, generator: torch.Generator) -> SequenceEncoder:
+    """The encoder that the configuration names."""
+    match config.encoder:
+        case "lstm":
+            return LSTMEncoder(d_in, config.d_edge, config.num_encoder_layers, generator)
+        case "transformer":
+            return TransformerEncoder(d_in, config.d_edge, config.num_encoder_layers, config.num_heads, generator)
+        case "statistics":
+            return StatisticsEncoder(d_in)

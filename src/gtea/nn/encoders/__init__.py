@@ -1,0 +1,1 @@
+"""Sequence encoders: an edge's events in, one vector out, ragged all the way."""

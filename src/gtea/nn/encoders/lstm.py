@@ -1,0 +1,50 @@
+"""GTEA_L: an edge's history read by an LSTM."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from gtea.nn.encoders.ragged_lstm import LSTMState, LSTMWeights, ragged_lstm
+from gtea.nn.encoders.sequence_encoder import SequenceEncoder
+from gtea.nn.initial import uniform
+
+
+class LSTMEncoder(SequenceEncoder):
+    """Enc as an LSTM of one to three layers; e_tilde is the top layer's last hidden state (Appendix 2.1).
+
+    i[k] = sigmoid(W_i e^k + U_i h[k-1] + b_i)        c[k] = f[k] * c[k-1] + i[k] * c_bar[k]
+    f[k] = sigmoid(W_f e^k + U_f h[k-1] + b_f)        o[k] = sigmoid(W_o e^k + U_o h[k-1] + b_o)
+    c_bar[k] = tanh(W_c e^k + U_c h[k-1] + b_c)       h[k] = o[k] * tanh(c[k])
+
+    The next layer reads h[k] in place of e^k. The state before the first event is zero.
+    """
+
+    def __init__(self, d_in: int, d_edge: int, num_encoder_layers: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.d_edge = d_edge
+        self.w, self.u, self.b = nn.ParameterList(), nn.ParameterList(), nn.ParameterList()
+        bound = d_edge**-0.5
+        for level in range(num_encoder_layers):
+            d_below = d_edge if level else d_in
+            self.w.append(uniform(4 * d_edge, d_below, bound=bound, generator=generator))
+            self.u.append(uniform(4 * d_edge, d_edge, bound=bound, generator=generator))
+            self.b.append(uniform(4 * d_edge, bound=bound, generator=generator))
+
+    def forward(self, e_hat: Tensor, offset: Tensor) -> Tensor:
+        """The top layer's h after each history's last event, [num_edges, d_edge]."""
+        return self.advance(e_hat, offset, self.start(len(offset) - 1)).h[-1]
+
+    def start(self, num_edges: int) -> LSTMState:
+        """The state of edges that nothing has happened on yet."""
+        zeros = self.b[0].new_zeros(len(self.b), num_edges, self.d_edge)
+        return LSTMState(zeros, zeros)
+
+    def advance(self, e_hat: Tensor, offset: Tensor, state: LSTMState) -> LSTMState:
+        """The state after more events.
+
+        Events 1..k and then k+1..n from the state after k give what events 1..n give at once: a new event costs one
+        step, however long the history is.
+        """
+        weights = [LSTMWeights(*layer) for layer in zip(self.w, self.u, self.b, strict=True)]
+        return ragged_lstm(e_hat, offset, weights, state)

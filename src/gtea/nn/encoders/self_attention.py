@@ -1,0 +1,66 @@
+"""Multi-head self-attention over ragged histories, the heads averaged."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
+
+from gtea.nn.encoders.buckets import length_buckets
+from gtea.nn.initial import uniform
+from gtea.nn.normalisers.groups import SegmentGroups
+from gtea.nn.normalisers.softmax import softmax
+from gtea.nn.segments import run_of_rows, run_sum
+
+
+class SelfAttention(nn.Module):
+    """Scaled dot-product attention of Appendix 2.1, the mean over heads.
+
+    Q_j = E W_Qj,  K_j = E W_Kj,  V_j = E W_Vj
+    E_tilde = 1/H sum_j softmax(Q_j K_j^T / sqrt(d_query)) V_j
+
+    Each head's values are of full size, so that heads can be averaged; queries and keys share the size among the
+    heads as in Vaswani et al.: d_query = d_edge / H, the paper's D_E ("the hidden dimensions of a query vector").
+    Since the weights of a row sum up events linearly, W_V is applied to the weighted sum instead of to every event.
+    """
+
+    def __init__(self, d_edge: int, num_heads: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.num_heads, self.d_query = num_heads, d_edge // num_heads
+        bound = d_edge**-0.5
+        self.w_q = uniform(d_edge, d_edge, bound=bound, generator=generator)
+        self.w_k = uniform(d_edge, d_edge, bound=bound, generator=generator)
+        self.w_v = uniform(num_heads, d_edge, d_edge, bound=bound, generator=generator)
+
+    def forward(self, e: Tensor, offset: Tensor) -> Tensor:
+        """Every event asks all events of its history: [num_events, d_edge], O(S^2) per history."""
+        q, k = self._heads(e @ self.w_q), self._heads(e @ self.w_k)
+        rows, summed = [e.new_empty(0, dtype=torch.int64)], [e.new_empty(0, self.num_heads, e.shape[1])]
+        for bucket in length_buckets(offset):
+            asked = scaled_dot_product_attention(
+                q[bucket.row].transpose(1, 2),
+                k[bucket.row].transpose(1, 2),
+                e[bucket.row][:, None].expand(-1, self.num_heads, -1, -1),
+                attn_mask=bucket.mask[:, None, None, :],
+            )
+            rows.append(bucket.row[bucket.mask])
+            summed.append(asked.transpose(1, 2)[bucket.mask])
+        return self._mean_of_values(torch.cat(summed)[torch.cat(rows).argsort()])
+
+    def ask_last(self, e: Tensor, offset: Tensor) -> Tensor:
+        """Only the last event asks: [num_edges, d_edge], O(S) per history. No history may be empty."""
+        num_edges = len(offset) - 1
+        edge = run_of_rows(offset, len(e))
+        q, k = self._heads(e[offset[1:] - 1] @ self.w_q), self._heads(e @ self.w_k)
+        logit = (q.index_select(0, edge) * k).sum(-1) * self.d_query**-0.5
+        weight = softmax(logit, SegmentGroups(offset, len(e)))
+        # Head by head: one product for all would be H times the size of e, and twice as slow for its page faults.
+        summed = [run_sum(weight[:, head, None] * e, edge, num_edges) for head in range(self.num_heads)]
+        return self._mean_of_values(torch.stack(summed, dim=1))
+
+    def _heads(self, joined: Tensor) -> Tensor:
+        return joined.view(len(joined), self.num_heads, self.d_query)
+
+    def _mean_of_values(self, summed: Tensor) -> Tensor:
+        """1/H sum_j summed_j W_Vj for [num_rows, H, d_edge]: one product, heads and features side by side."""
+        return summed.flatten(1) @ self.w_v.flatten(0, 1) / self.num_heads

@@ -1,0 +1,32 @@
+"""What every sequence encoder promises: ragged histories in, one row per edge out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from torch import Tensor, nn
+
+
+class SequenceEncoder(nn.Module, ABC):
+    """Enc of Eq. 1 and 3: the events of an edge, in time order, become one vector.
+
+    e_tilde_uv = Enc([e_hat^1_uv, .., e_hat^S_uv])
+
+    An edge's vector depends on its own events only, not on its company in the batch. An edge without events gets
+    zeros. No encoder ever makes a tensor of num_edges times the longest history.
+    """
+
+    d_edge: int
+    """Size of what comes out."""
+
+    @abstractmethod
+    def forward(self, e_hat: Tensor, offset: Tensor) -> Tensor:
+        """Encode histories.
+
+        Args:
+            e_hat: The events of all edges, one edge after the other, [num_events, d_in].
+            offset: Edge i owns rows offset[i] : offset[i + 1], int64 [num_edges + 1].
+
+        Returns:
+            [num_edges, d_edge].
+        """

@@ -1,0 +1,72 @@
+"""GTEA_TX: an edge's history read by a Transformer."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from gtea.nn.encoders.positions import encode_positions, positions_from_end
+from gtea.nn.encoders.self_attention import SelfAttention
+from gtea.nn.encoders.sequence_encoder import SequenceEncoder
+from gtea.nn.initial import linear
+from gtea.nn.mlp import MLP
+from gtea.nn.segments import run_of_rows
+
+
+class TransformerEncoder(SequenceEncoder):
+    """Enc as a Transformer of one to three layers; e_tilde is the last event's row (Appendix 2.1).
+
+    E^(0) = e_hat W + b + position encoding
+    E^(n) = Block(E^(n-1)) below the top
+    e_tilde = the S-th row of E_tilde, the top layer's attention: "the mean of each attention head"
+
+    The top layer is the paper's equation as it stands, without a feed-forward net behind it; on small synthetic tasks
+    a full block there did no better. Only its last row is wanted, so only the last event asks: one layer costs O(S).
+    """
+
+    def __init__(
+        self, d_in: int, d_edge: int, num_encoder_layers: int, num_heads: int, generator: torch.Generator
+    ) -> None:
+        super().__init__()
+        self.d_edge = d_edge
+        self.into = linear(d_in, d_edge, generator)
+        self.below = nn.ModuleList(
+            TransformerBlock(d_edge, num_heads, generator) for _ in range(num_encoder_layers - 1)
+        )
+        self.top = SelfAttention(d_edge, num_heads, generator)
+
+    def forward(self, e_hat: Tensor, offset: Tensor) -> Tensor:
+        """The top layer's row of each history's last event, [num_edges, d_edge]."""
+        # A history without events has no last row; it takes no part, and its place stays zero.
+        occupied = offset.diff().nonzero().squeeze(1)
+        offset_occupied = torch.cat([offset[:1], offset[1:][occupied]])
+        position = positions_from_end(offset_occupied, run_of_rows(offset_occupied, len(e_hat)))
+        e = self.into(e_hat) + encode_positions(position, self.d_edge, e_hat.dtype)
+        for block in self.below:
+            e = block(e, offset_occupied)
+        zeros = e_hat.new_zeros(len(offset) - 1, self.d_edge)
+        return zeros.index_copy(0, occupied, self.top.ask_last(e, offset_occupied))
+
+
+class TransformerBlock(nn.Module):
+    """A layer below the top: attention and a feed-forward net, each reading its input normalised and added to it.
+
+    y = E + E_tilde(LayerNorm(E)),  Block(E) = y + MLP(LayerNorm(y))
+
+    The paper says that layers are stacked, not how. Its reference (Vaswani et al., 2017) normalises after adding;
+    normalised before, a two-layer encoder learnt a synthetic pass-through pattern to 0.98 instead of 0.88 accuracy
+    in the same 1,200 steps.
+    """
+
+    def __init__(self, d_edge: int, num_heads: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.norm_attention = nn.LayerNorm(d_edge)
+        self.attention = SelfAttention(d_edge, num_heads, generator)
+        self.norm_feed_forward = nn.LayerNorm(d_edge)
+        self.feed_forward = MLP(d_edge, 2 * d_edge, d_edge, 0.0, generator)
+
+    def forward(self, e: Tensor, offset: Tensor) -> Tensor:
+        """All events of all histories, [num_events, d_edge]."""
+        y = e + self.attention(self.norm_attention(e), offset)
+        out: Tensor = y + self.feed_forward(self.norm_feed_forward(y))
+        return out

@@ -1,0 +1,85 @@
+"""From node embeddings to answers, as logits: the loss and the caller apply softmax or sigmoid."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor, nn
+
+from gtea.config import ModelConfig
+from gtea.nn.mlp import MLP
+
+
+class NodeHead(nn.Module):
+    """Eq. 8: y_u = softmax(MLP_3(z_u)), for any number of classes."""
+
+    def __init__(self, config: ModelConfig, num_classes: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.mlp_3 = MLP(config.d_node, config.d_mlp, num_classes, config.dropout, generator)
+
+    def forward(self, z: Tensor) -> Tensor:
+        """Class logits, [num_nodes, num_classes]."""
+        logits: Tensor = self.mlp_3(z)
+        return logits
+
+
+class LinkHead(nn.Module, ABC):
+    """How likely two nodes are to meet, from their embeddings and perhaps their own history."""
+
+    reads_history: bool
+    """Whether e_tilde is looked at; where not, nobody needs to fetch and encode the pairs' histories."""
+
+    @abstractmethod
+    def forward(self, z_u: Tensor, z_v: Tensor, e_tilde: Tensor | None = None) -> Tensor:
+        """Link logits, [num_pairs].
+
+        Args:
+            e_tilde: The embedding of each pair's own history, [num_pairs, d_edge]; zeros for a pair without one,
+                which is what every encoder makes of an empty history.
+        """
+
+
+class DotHead(LinkHead):
+    """Eq. 9: y_uv = sigmoid(z_u . z_v)."""
+
+    reads_history = False
+
+    def forward(self, z_u: Tensor, z_v: Tensor, e_tilde: Tensor | None = None) -> Tensor:
+        """z_u . z_v."""
+        return (z_u * z_v).sum(-1)
+
+
+class PairHead(LinkHead):
+    """The dot product plus an MLP that also sees what the two have done together.
+
+    logit = z_u . z_v + MLP([pair || e_tilde_uv])
+    pair = [z_u + z_v || z_u * z_v], or [z_u || z_v] where the order counts
+
+    Departs from the paper: Eq. 9 alone learns slowly and can't see the pair's own history. Off by default.
+    """
+
+    reads_history = True
+
+    def __init__(self, config: ModelConfig, d_edge: int, ordered: bool, generator: torch.Generator) -> None:
+        super().__init__()
+        self.ordered = ordered
+        self.mlp = MLP(2 * config.d_node + d_edge, config.d_mlp, 1, config.dropout, generator)
+
+    def forward(self, z_u: Tensor, z_v: Tensor, e_tilde: Tensor | None = None) -> Tensor:
+        """z_u . z_v + MLP([pair || e_tilde_uv])."""
+        assert e_tilde is not None, "reads_history says that histories are needed"
+        pair = [z_u, z_v] if self.ordered else [z_u + z_v, z_u * z_v]
+        more: Tensor = self.mlp(torch.cat([*pair, e_tilde], dim=-1))
+        return (z_u * z_v).sum(-1) + more.squeeze(-1)
+
+
+def link_head(config: ModelConfig, d_edge: int, generator: torch.Generator) -> LinkHead:
+    """The head that the configuration names."""
+    match config.link_head:
+        case "dot":
+            return DotHead()
+        case "pair":
+            return PairHead(config, d_edge, False, generator)
+        case "ordered_pair":
+            return PairHead(config, d_edge, True, generator)

@@ -1,0 +1,23 @@
+"""First values of parameters, drawn from a given generator and from nothing else.
+
+A model's weights are a pure function of its seed: torch's global generator is neither read nor moved, so that
+building a model can't change the course of anything else that draws numbers.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+
+def uniform(*shape: int, bound: float, generator: torch.Generator) -> nn.Parameter:
+    """A parameter with entries uniform in [-bound, bound]."""
+    return nn.Parameter((2 * torch.rand(*shape, generator=generator, dtype=torch.float32) - 1) * bound)
+
+
+def linear(d_in: int, d_out: int, generator: torch.Generator) -> nn.Linear:
+    """A linear map with weights and bias uniform in +-1/sqrt(d_in), PyTorch's own rule."""
+    layer = nn.Linear(d_in, d_out, device="meta")
+    layer.weight = uniform(d_out, d_in, bound=d_in**-0.5, generator=generator)
+    layer.bias = uniform(d_out, bound=d_in**-0.5, generator=generator)
+    return layer

@@ -1,0 +1,55 @@
+"""Heads: shapes, symmetry, and the pair's own history."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from tests.nn.examples import SPEC, histories_of, seeded
+
+from gtea.config import ModelConfig
+from gtea.nn.edge_encoder import EdgeEncoder
+from gtea.nn.heads import DotHead, NodeHead, PairHead, link_head
+
+CONFIG = ModelConfig(d_node=6, d_edge=5, d_mlp=7)
+Z_U, Z_V = torch.randn(2, 4, 6, generator=seeded(1))
+E_TILDE = torch.randn(4, 5, generator=seeded(2))
+
+
+@pytest.mark.parametrize("num_classes", [2, 3, 10])
+def test_any_number_of_classes(num_classes: int) -> None:
+    assert NodeHead(CONFIG, num_classes, seeded())(Z_U).shape == (4, num_classes)
+
+
+def test_the_papers_link_head_is_the_default_and_reads_no_history() -> None:
+    head = link_head(CONFIG, 5, seeded())
+    assert isinstance(head, DotHead)
+    assert not head.reads_history
+    assert not list(head.parameters())
+
+
+def test_a_pair_in_either_order() -> None:
+    symmetric, ordered = (
+        link_head(ModelConfig(d_node=6, d_edge=5, link_head=kind), 5, seeded())  # type: ignore[arg-type]
+        for kind in ("pair", "ordered_pair")
+    )
+    assert torch.allclose(symmetric(Z_U, Z_V, E_TILDE), symmetric(Z_V, Z_U, E_TILDE))
+    assert not torch.allclose(ordered(Z_U, Z_V, E_TILDE), ordered(Z_V, Z_U, E_TILDE))
+    assert symmetric.reads_history
+    assert ordered.reads_history
+
+
+def test_the_pair_head_is_the_dot_product_and_more() -> None:
+    head = PairHead(CONFIG, 5, ordered=True, generator=seeded())
+    with torch.no_grad():
+        for parameter in head.mlp.out.parameters():
+            parameter.zero_()
+    torch.testing.assert_close(head(Z_U, Z_V, E_TILDE), DotHead()(Z_U, Z_V))
+
+
+def test_a_pair_without_history_has_a_zero_embedding() -> None:
+    encoder = EdgeEncoder(CONFIG, SPEC, seeded())
+    e_tilde = encoder.embed(histories_of([2, 0, 1, 0], dtype=torch.float32))
+    head = PairHead(CONFIG, encoder.d_edge, ordered=False, generator=seeded())
+    absent = head(Z_U, Z_V, torch.zeros(4, encoder.d_edge))
+    with_history = head(Z_U, Z_V, e_tilde)
+    assert torch.equal(with_history == absent, torch.tensor([False, True, False, True]))

@@ -1,0 +1,21 @@
+"""The batch: what it knows of itself, and moving it."""
+
+from __future__ import annotations
+
+import torch
+from tests.nn.examples import random_batch
+
+
+def test_counts() -> None:
+    batch = random_batch((3, 7, 12))
+    assert batch.num_layers == 2
+    assert batch.histories.num_edges == 14
+    assert batch.histories.num_events == int(batch.histories.offset[-1])
+
+
+def test_moving_moves_everything_and_changes_nothing() -> None:
+    batch = random_batch()
+    for moved, device in ((batch.to("meta"), "meta"), (batch.to(torch.device("cpu")), "cpu")):
+        tensors = [moved.node_features, moved.neighbour, moved.edge, *vars(moved.histories).values()]
+        assert {tensor.device.type for tensor in tensors} == {device}
+        assert moved.num_within == batch.num_within
