@@ -39,6 +39,7 @@ bench: setup  ## the short form of every benchmark
 	$(BIN)/python benchmarks/bench_ingest.py --events 5000000
 	$(BIN)/python benchmarks/bench_synth.py
 	$(BIN)/python benchmarks/bench_sampling.py --nodes 200000 --hub 100000
+	$(BIN)/python benchmarks/bench_encoders.py --skip-padded
 
 clean:  ## remove everything that was made
 	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -3,9 +3,9 @@
 A history of 11 = 8 + 2 + 1 events is read as three pieces, and all histories with a piece of the same size read it
 together, the largest size first. Lengths up to 256 need nine calls of torch's (on CPUs: oneDNN's) LSTM, whatever the
 lengths are; no step is spent on padding, and the state after the last event comes out exactly, cells included, which
-padded batches don't give. Against length buckets padded to powers of two: equal at 2,000 edges, 1.2x faster at
-14,000; a loop over the still-active rows: 2x slower at 2,000. The price: an edge passes through up to
-log2(length) + 1 calls instead of one.
+padded batches don't give. It is 1.0 to 1.4x faster than length buckets padded to powers of two, by run and load of the
+machine (benchmarks/bench_encoders.py); a prototype that looped over the still-active rows took twice as long at 2,000
+edges. The price: an edge passes through up to log2(length) + 1 calls instead of one.
 
 This is the only place that knows how histories are batched. A compiled kernel would take its place.
 """

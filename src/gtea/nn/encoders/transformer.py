@@ -54,8 +54,8 @@ class TransformerBlock(nn.Module):
     y = E + E_tilde(LayerNorm(E)),  Block(E) = y + MLP(LayerNorm(y))
 
     The paper says that layers are stacked, not how. Its reference (Vaswani et al., 2017) normalises after adding;
-    normalised before, a two-layer encoder learnt a synthetic pass-through pattern to 0.98 instead of 0.88 accuracy
-    in the same 1,200 steps.
+    normalised before, a two-layer encoder learnt a synthetic pass-through pattern to 0.98 instead of 0.89 accuracy
+    in the same 1,200 steps (two seeds each).
     """
 
     def __init__(self, d_edge: int, num_heads: int, generator: torch.Generator) -> None:
