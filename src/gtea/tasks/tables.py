@@ -1,0 +1,173 @@
+"""A small table read as text: labels, accounts to score, pairs.
+
+Every value is taken as it is written. A reader that guesses types makes account 00123 the account 123, and these tables
+have to meet the ids of a store exactly.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from gtea.data.columns import require_columns
+from gtea.data.csv_files import CsvLayout, lines_of_records, read_layout
+from gtea.data.sources import file_format, find_files
+from gtea.errors import DataError, UsageError
+
+Table = str | os.PathLike[str] | object
+"""A CSV, TSV or Parquet file (CSV and TSV perhaps gzipped), or a frame: anything with ``__arrow_c_stream__``."""
+
+SHOWN = 10
+"""How many of the rows or accounts that are wrong a message names."""
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table whose values can be asked for as text."""
+
+    name: str
+    columns: tuple[str, ...]
+    values: tuple[pa.ChunkedArray, ...]
+    path: Path | None = None
+    layout: CsvLayout | None = None
+
+    def __len__(self) -> int:
+        return len(self.values[0]) if self.values else 0
+
+    def ids(self, column: str) -> pa.ChunkedArray:
+        """A column of account ids: text, or whole numbers by their decimal form. A missing one is an error."""
+        kind = _plain(self._column(column)).type
+        whole = pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0)
+        if not (whole or _is_text(kind) or pa.types.is_null(kind)):
+            raise DataError(
+                f"{self.name}, column {column!r}: account ids must be text or whole numbers (got type {kind}). "
+                "Convert the column; a float can't tell ids above 2^53 apart."
+            )
+        return self.texts(column)
+
+    def texts(self, column: str) -> pa.ChunkedArray:
+        """A column as text. A missing, empty or blank value is an error that names its row."""
+        try:
+            texts = _plain(self._column(column)).cast(pa.large_string())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            kind = self._column(column).type
+            raise DataError(
+                f"{self.name}, column {column!r}: must be text or numbers (got type {kind}). Convert the column."
+            ) from error
+        blank = pc.equal(pc.utf8_trim_whitespace(pc.fill_null(texts, "")), "")
+        self.refuse(np.flatnonzero(np.asarray(blank)), column, "must not be empty (got nothing)", "Fill it in")
+        return texts
+
+    def refuse(self, records: NDArray[np.int64], column: str, rule: str, remedy: str) -> None:
+        """Stop, naming the first rows that break a rule, if any do."""
+        if not len(records):
+            return
+        rows = self.rows(records[:SHOWN])
+        shown = [f"{self.name}, row {row}, column {column!r}: {rule}" for row in rows]
+        more = f"\n... and {len(records) - len(rows):,} more" if len(records) > len(rows) else ""
+        raise DataError("\n".join(shown) + f"{more}. {remedy}, or drop the row.")
+
+    def rows(self, records: NDArray[np.int64]) -> list[int]:
+        """Where records stand: lines of a text file as an editor counts them; in Parquet and frames the first is 1."""
+        if self.path is None or self.layout is None:
+            return [int(record) + 1 for record in records]
+        return lines_of_records(self.path, self.layout, [int(record) for record in records], 0).accepted
+
+    def _column(self, name: str) -> pa.ChunkedArray:
+        require_columns(self.name, (name,), self.columns)
+        if self.columns.count(name) > 1:
+            raise UsageError(f"{self.name}: has more than one column {name!r}. Rename the others.")
+        return self.values[self.columns.index(name)]
+
+
+def read_table(source: Table, wanted: Sequence[str], kind: str) -> TextTable:
+    """Read a file or frame.
+
+    Args:
+        wanted: Columns that are expected to be there; they tell which delimiter a text file has.
+        kind: What a frame is called in messages.
+    """
+    if not isinstance(source, str | os.PathLike):
+        return _frame(source, f"{kind} frame")
+    files = find_files([source])
+    if len(files) > 1:
+        raise UsageError(f"{source}: must be one file (got {len(files)}). Name it.")
+    (path,) = files
+    declared = file_format(path, "auto")
+    if declared == "parquet":
+        return _parquet(path)
+    return _csv(path, read_layout(path, wanted, "\t" if declared == "tsv" else None))
+
+
+def _csv(path: Path, layout: CsvLayout) -> TextTable:
+    # The header is read as a record like the others and cut off: skipping it fails where nothing follows it.
+    names = [f"c{i}" for i in range(len(layout.columns))]
+    try:
+        table = pyarrow.csv.read_csv(
+            str(path),
+            read_options=pyarrow.csv.ReadOptions(column_names=names),
+            parse_options=pyarrow.csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=True),
+            convert_options=pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.large_string())),
+        )
+    except pa.ArrowInvalid as error:
+        rejected = lines_of_records(path, layout, [], 1).rejected
+        place = f"{path.name}, row {rejected[0]}" if rejected else path.name
+        raise DataError(
+            f"{place}: must be well-formed UTF-8 with as many columns as the header, {len(layout.columns)} "
+            f"(got {str(error).splitlines()[0]!r}). Mend the line."
+        ) from error
+    except OSError as error:
+        raise DataError(f"{path.name}: can't be read ({error}). Check that the file is whole.") from error
+    return TextTable(path.name, layout.columns, tuple(table.slice(1).columns), path, layout)
+
+
+def _parquet(path: Path) -> TextTable:
+    try:
+        # Not pq.read_table: it would make columns of folders called key=value on the way to the file.
+        with pq.ParquetFile(path) as file:
+            table = file.read()
+    except (pa.ArrowInvalid, OSError) as error:
+        first = str(error).splitlines()[0]
+        raise DataError(f"{path.name}: can't be read as Parquet ({first}). Check that the file is whole.") from error
+    return TextTable(path.name, tuple(table.column_names), tuple(table.columns), path)
+
+
+def _frame(frame: Any, name: str) -> TextTable:
+    if not hasattr(frame, "__arrow_c_stream__"):
+        raise UsageError(
+            f"{type(frame).__name__}: is neither a path nor a frame. "
+            "Pass a file name, or a pandas, polars, pyarrow or DuckDB frame (anything with __arrow_c_stream__)."
+        )
+    try:
+        table = pa.RecordBatchReader.from_stream(frame).read_all()
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        first = str(error).splitlines()[0]
+        raise DataError(f"{name}: can't be turned into Arrow ({first}). Give each column a single type.") from error
+    # A pandas frame that was filtered brings its index along.
+    names = [column for column in table.column_names if not column.startswith("__index_level_")]
+    if not names:
+        raise DataError(f"{name}: must have at least one column (got none). Pass the accounts as a column.")
+    return TextTable(name, tuple(names), tuple(table.column(column) for column in names))
+
+
+def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Values without the dictionary they may be packed in; a float that is not a number is a missing value."""
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    if pa.types.is_floating(values.type):
+        values = pc.if_else(pc.is_nan(values), None, values)
+    return values
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

@@ -1,0 +1,224 @@
+"""Metrics: values worked out by hand, scikit-learn on random data with ties, and the errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from sklearn import metrics as sk
+from sklearn.calibration import calibration_curve
+
+from gtea.errors import DataError, UsageError
+from gtea.tasks import metrics as m
+
+TRUTH = [1, 0, 1, 0, 0]
+SCORES = [0.9, 0.8, 0.7, 0.7, 0.1]
+
+
+def random_case(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Scores on a coarse grid, so that ties are everywhere."""
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(4, 200))
+    truth = rng.random(size) < rng.uniform(0.05, 0.9)
+    truth[:2] = True, False
+    return truth, np.round(rng.random(size), int(rng.integers(1, 4)))
+
+
+def test_values_worked_out_by_hand() -> None:
+    # Thresholds 0.9: P 1, R 1/2; 0.8: P 1/2; 0.7: both tied at once, P 2/4, R 1.
+    assert m.average_precision(TRUTH, SCORES) == pytest.approx(0.5 * 1 + 0.5 * 0.5)
+    # Of six (positive, negative) pairs 3 + 1 are in order, one is tied.
+    assert m.roc_auc(TRUTH, SCORES) == pytest.approx(4.5 / 6)
+    assert m.prevalence(TRUTH) == pytest.approx(0.4)
+    assert m.brier([1, 0], [0.75, 0.5]) == pytest.approx((0.0625 + 0.25) / 2)
+    assert m.accuracy([0, 1, 2, 2], [0, 1, 1, 2]) == 0.75
+    assert m.macro_f1([0, 1, 2, 2], [0, 1, 1, 2]) == pytest.approx((1 + 2 / 3 + 2 / 3) / 3)
+
+
+def test_macro_f1_counts_a_class_that_was_only_predicted() -> None:
+    assert m.macro_f1([0, 0, 0], [0, 0, 3]) == pytest.approx((0.8 + 0) / 2)
+
+
+def test_ties_at_k_count_for_their_part_of_the_places_left() -> None:
+    assert m.precision_at_k(TRUTH, SCORES, 1) == 1
+    assert m.precision_at_k(TRUTH, SCORES, 2) == 0.5
+    assert m.precision_at_k(TRUTH, SCORES, 3) == pytest.approx((1 + 0.5) / 3)
+    assert m.precision_at_k(TRUTH, SCORES, 4) == 0.5
+    assert m.recall_at_k(TRUTH, SCORES, 3) == pytest.approx(1.5 / 2)
+    assert m.recall_at_k(TRUTH, SCORES, 5) == 1
+
+
+def test_recall_at_fpr_never_exceeds_its_limit() -> None:
+    truth, scores = [1, 0, 1, 0, 1, 0], [6.0, 5.0, 4.0, 3.0, 3.0, 1.0]
+    assert m.recall_at_fpr(truth, scores, 0) == pytest.approx(1 / 3)
+    assert m.recall_at_fpr(truth, scores, 0.34) == pytest.approx(2 / 3)
+    assert m.recall_at_fpr(truth, scores, 2 / 3) == 1
+    assert m.recall_at_fpr([0, 1], [2.0, 1.0], 0.01) == 0
+
+
+def test_links_rank_among_their_own_negatives_and_a_tie_is_half_a_place() -> None:
+    positive = np.array([0.9, 0.5, 0.1])
+    negatives = np.array([[0.1, 0.2], [0.5, 0.1], [0.2, 0.3]])
+    assert m.mrr(positive, negatives) == pytest.approx((1 + 1 / 1.5 + 1 / 3) / 3)
+    assert m.hits_at_k(positive, negatives, 1) == pytest.approx(1 / 3)
+    assert m.hits_at_k(positive, negatives, 2) == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_equal_to_scikit_learn_with_ties(seed: int) -> None:
+    truth, scores = random_case(seed)
+    assert m.average_precision(truth, scores) == pytest.approx(sk.average_precision_score(truth, scores))
+    assert m.roc_auc(truth, scores) == pytest.approx(sk.roc_auc_score(truth, scores))
+    assert m.brier(truth, scores) == pytest.approx(sk.brier_score_loss(truth, scores))
+    assert m.accuracy(truth, scores > 0.5) == pytest.approx(sk.accuracy_score(truth, scores > 0.5))
+    fpr, tpr, _ = sk.roc_curve(truth, scores, drop_intermediate=False)
+    for limit in (0.0, 0.01, 0.1, 0.5):
+        assert m.recall_at_fpr(truth, scores, limit) == pytest.approx(tpr[fpr <= limit].max())
+    observed, predicted = calibration_curve(truth, scores, n_bins=7)
+    curve = m.reliability_curve(truth, scores, num_bins=7)
+    assert curve.observed == pytest.approx(observed)
+    assert curve.mean_predicted == pytest.approx(predicted)
+    assert curve.counts.sum() == len(truth)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_macro_f1_equals_scikit_learn_for_many_classes(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    truth, predicted = rng.integers(0, 6, 30), rng.integers(0, 8, 30)
+    assert m.macro_f1(truth, predicted) == pytest.approx(sk.f1_score(truth, predicted, average="macro"))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_order_of_examples_changes_nothing(seed: int) -> None:
+    truth, scores = random_case(seed)
+    order = np.random.default_rng(seed).permutation(len(truth))
+    assert m.binary_metrics(truth, scores) == pytest.approx(m.binary_metrics(truth[order], scores[order]))
+
+
+def test_a_model_that_says_the_same_of_everybody_gets_what_guessing_gets() -> None:
+    truth = np.arange(200) < 20
+    figures = m.binary_metrics(truth, np.full(200, 0.3))
+    assert figures["average_precision"] == pytest.approx(figures["prevalence"])
+    assert figures["precision_at_100"] == pytest.approx(0.1)
+    assert figures["precision_at_positives"] == pytest.approx(0.1)
+    assert figures["recall_at_100"] == pytest.approx(0.5)
+    assert figures["roc_auc"] == 0.5
+    assert figures["recall_at_1pct_fpr"] == figures["recall_at_0.1pct_fpr"] == 0
+
+
+def test_the_edges_of_reliability_bins() -> None:
+    curve = m.reliability_curve([0, 1, 1, 1], [0.0, 0.5, 0.5, 1.0], num_bins=2)
+    assert curve.low.tolist() == [0, 0.5]
+    assert curve.counts.tolist() == [1, 3]
+    assert curve.observed.tolist() == [0, 1]
+
+
+def test_node_metrics_of_two_classes_look_at_the_positive_one() -> None:
+    chances = np.array([[0.1, 0.9], [0.2, 0.8], [0.3, 0.7], [0.3, 0.7], [0.9, 0.1]])
+    figures = m.node_metrics(TRUTH, chances, ("normal", "phishing"), "phishing")
+    assert figures["accuracy"] == pytest.approx(0.6)
+    assert figures["average_precision"] == pytest.approx(0.75)
+    assert set(figures) == {
+        *("accuracy", "macro_f1", "average_precision", "prevalence", "roc_auc", "precision_at_positives"),
+        *("recall_at_1pct_fpr", "recall_at_0.1pct_fpr", "brier"),
+    }
+    other = m.node_metrics(TRUTH, chances, ("normal", "phishing"), "normal")
+    assert other["prevalence"] == pytest.approx(0.6)
+    assert other["accuracy"] == figures["accuracy"]
+
+
+def test_node_metrics_of_many_classes_are_the_papers_two() -> None:
+    figures = m.node_metrics([0, 1, 2], np.eye(3), ("a", "b", "c"))
+    assert figures == {"accuracy": 1.0, "macro_f1": 1.0}
+
+
+def test_link_metrics() -> None:
+    figures = m.link_metrics(np.array([0.9, 0.4]), np.array([[0.1, 0.2, 0.3], [0.6, 0.1, 0.2]]))
+    assert figures["accuracy"] == pytest.approx(6 / 8)
+    assert figures["mrr"] == pytest.approx(0.75)
+    assert figures["hits_at_1"] == 0.5
+    assert figures["hits_at_3"] == 1
+    assert "hits_at_10" not in figures
+    assert figures["prevalence"] == 0.25
+    truth, scores = [1, 1, 0, 0, 0, 0, 0, 0], [0.9, 0.4, 0.1, 0.2, 0.3, 0.6, 0.1, 0.2]
+    assert figures["average_precision"] == pytest.approx(sk.average_precision_score(truth, scores))
+
+
+def test_bootstrap_is_seeded_and_holds_the_value() -> None:
+    truth, scores = random_case(3)
+    first = m.bootstrap_interval(m.average_precision, truth, scores, strata=truth, num_resamples=200, seed=5)
+    assert first == m.bootstrap_interval(m.average_precision, truth, scores, strata=truth, num_resamples=200, seed=5)
+    assert first != m.bootstrap_interval(m.average_precision, truth, scores, strata=truth, num_resamples=200, seed=6)
+    assert first.low < first.value < first.high
+
+
+def test_bootstrap_of_a_mean_is_about_two_standard_errors_wide() -> None:
+    values = np.random.default_rng(0).normal(size=400)
+    interval = m.bootstrap_interval(lambda sample: float(sample.mean()), values, num_resamples=2000)
+    assert interval.high - interval.low == pytest.approx(2 * 1.96 * values.std() / 20, rel=0.1)
+
+
+def test_strata_keep_a_single_positive_in_every_draw() -> None:
+    truth = np.arange(50) == 0
+    interval = m.bootstrap_interval(m.average_precision, truth, np.linspace(1, 0, 50), strata=truth, num_resamples=50)
+    assert interval.value == interval.high == 1
+
+
+def test_mean_and_std() -> None:
+    assert m.mean_and_std([1.0, 2.0, 3.0]) == (2.0, 1.0)
+    assert m.mean_and_std([0.5]) == (0.5, 0.0)
+    with pytest.raises(DataError, match="values: must be at least one number"):
+        m.mean_and_std([])
+
+
+@pytest.mark.parametrize("metric", [m.average_precision, m.roc_auc, m.brier, m.reliability_curve, m.binary_metrics])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_score_that_is_not_finite_is_an_error(metric: Callable[..., object], bad: float) -> None:
+    with pytest.raises(DataError, match=r"scores: must be finite \(got .* at 1, 1 such in all\)"):
+        metric([0, 1, 1], [0.1, bad, 0.2])
+
+
+def test_nan_is_an_error_for_links_and_tables_too() -> None:
+    with pytest.raises(DataError, match=r"got nan at 0, 1, 1 such"):
+        m.link_metrics([0.5], [[0.1, np.nan]])
+    with pytest.raises(DataError, match=r"got nan at 1, 0, 2 such"):
+        m.node_metrics([0, 1], [[0.5, 0.5], [np.nan, np.nan]], ("a", "b"), "a")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: m.accuracy([1, 2], [1]), r"two lists of one length, not empty \(got shapes \(2,\) and \(1,\)\)"),
+        (lambda: m.accuracy([], []), "not empty"),
+        (lambda: m.prevalence([]), "truth: must be a list of examples"),
+        (lambda: m.roc_auc([1, 0], [[0.1], [0.2]]), "truth, scores: must be two lists of one length"),
+        (lambda: m.mrr([1.0], [0.5]), "a table with one row for each"),
+        (lambda: m.mrr([1.0], np.zeros((1, 0))), "Draw negatives"),
+        (lambda: m.average_precision([0, 0], [1, 2]), "average precision needs at least one positive"),
+        (lambda: m.roc_auc([1, 1], [1, 2]), "ROC-AUC needs at least one negative"),
+        (lambda: m.brier([1, 0], [1.5, 0]), r"from 0 to 1 \(got 1.5 at 0\). Pass probabilities, not logits"),
+        (lambda: m.precision_at_k([1, 0], [1, 2], 3), r"not be more than the 2 examples \(got 3\)"),
+        (lambda: m.node_metrics([0, 1], [[1, 0]], ("a", "b"), "a"), "one row an account and one column a class"),
+        (lambda: m.bootstrap_interval(m.accuracy, np.ones(2), np.ones(3)), "must have the same length"),
+        (lambda: m.bootstrap_interval(m.prevalence, np.ones(2), strata=[1]), "strata: must name one stratum"),
+    ],
+)
+def test_shapes_and_values_that_can_not_be(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: m.precision_at_k([1, 0], [1, 2], 0), "k: must be at least 1"),
+        (lambda: m.recall_at_fpr([1, 0], [1, 2], 1.5), "limit: must be a share from 0 to 1"),
+        (lambda: m.reliability_curve([1], [1], 0), "num_bins: must be at least 1"),
+        (lambda: m.node_metrics([0, 1], np.eye(2), ("a", "b"), "c"), "must be one of 'a', 'b' .got 'c'"),
+        (lambda: m.bootstrap_interval(m.prevalence, np.ones(2), level=1), "level, num_resamples"),
+    ],
+)
+def test_requests_that_can_not_be(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        call()
