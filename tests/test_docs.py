@@ -22,11 +22,7 @@ def test_architecture_names_every_module_and_no_other() -> None:
     folders = ("data", "store", "tasks", "training", "scoring")
     named = set(re.findall(r"`((?:nn|sampling|" + "|".join(folders) + r")/\w+\.py|\w+\.py)`", text))
     source = ROOT / "src" / "gtea"
-    there = {
-        str(path.relative_to(source))
-        for folder in folders
-        for path in (source / folder).glob("*.py")
-    }
+    there = {str(path.relative_to(source)) for folder in folders for path in (source / folder).glob("*.py")}
     there = {name for name in there if not name.endswith("__init__.py")}
     assert there - named == set()
     assert [name for name in named if not (source / name).exists()] == []

@@ -28,6 +28,7 @@ class Purpose(IntEnum):
     NEIGHBOURS = 2
     NEGATIVES = 3
     VECTORS = 4
+    DROPOUT = 5
 
 
 @jit
@@ -63,6 +64,11 @@ def stream(seed: int, purpose: Purpose, epoch: int = 0) -> np.uint64:
     for word in (seed, int(purpose), epoch):
         state = np.uint64(fold(state, np.uint64(word & _ALL)))
     return state
+
+
+def seed_of(seed: int, purpose: Purpose, epoch: int, place: int) -> int:
+    """A seed for somebody else's generator, as a pure function of the place in the run."""
+    return int(fold(stream(seed, purpose, epoch), np.uint64(place))) >> 1  # torch takes 63 bits
 
 
 @jit

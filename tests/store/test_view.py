@@ -80,7 +80,7 @@ def test_moments_may_be_dates_or_numbers(store_of: Make) -> None:
     assert fine.as_of("1600000000123").cut == 1_600_000_000_123_000
 
 
-@pytest.mark.parametrize("moment", ["yesterday", 1.5, True, "12:00"])
+@pytest.mark.parametrize("moment", ["yesterday", 1.5, True, "12:00", "1e999999999", "inf", "1/2"])
 def test_moments_that_are_none(store_of: Make, moment: Any) -> None:
     with pytest.raises(UsageError, match="as_of: must be"):
         dated(store_of, [1]).as_of(moment)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -70,5 +70,25 @@ def progress_bar() -> Iterator[Progress]:
                 tasks[stage] = bar.add_task(printable(stage), total=None)
             if done is not None:
                 bar.update(tasks[stage], total=1.0, completed=done)
+
+        yield show
+
+
+@contextlib.contextmanager
+def training_bar() -> Iterator[Callable[[int, float, Mapping[str, float]], None]]:
+    """A progress bar for training: epoch, loss and speed on standard error; silent where that is not a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda epoch, done, facts: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("training", total=1.0)
+
+        def show(epoch: int, done: float, facts: Mapping[str, float]) -> None:
+            figures = ", ".join(f"{name.replace('_', ' ')} {value:.3g}" for name, value in facts.items())
+            bar.update(task, description=f"epoch {epoch + 1}: {figures}", completed=done)
 
         yield show

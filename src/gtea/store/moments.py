@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import decimal
 import math
 from fractions import Fraction
 
@@ -11,6 +12,7 @@ from gtea.errors import UsageError
 
 Moment = int | str | dt.datetime
 
+_MOST_DIGITS = 30
 _SECONDS = {
     "s": Fraction(1),
     "ms": Fraction(1, 10**3),
@@ -34,8 +36,11 @@ def parse_moment(moment: Moment, unit: str, input_unit: str) -> int:
         return moment
     if isinstance(moment, str):
         try:
-            return _number(Fraction(moment), unit, input_unit)
-        except (ValueError, ZeroDivisionError):
+            number = decimal.Decimal(moment.strip())
+            if not number.is_finite() or number.adjusted() > _MOST_DIGITS:  # 1e999999999 is no moment
+                raise ValueError
+            return _number(Fraction(number), unit, input_unit)
+        except (ValueError, decimal.InvalidOperation):
             moment = _date(moment)
     if unit == "step":
         raise UsageError(f"as_of: this store counts steps, not dates (got {moment}). Give a whole number.")

@@ -1,0 +1,129 @@
+"""A model on disk: a folder of numbers and JSON, checked by digests, in which nothing can run code.
+
+    MODEL/model.safetensors     the weights
+    MODEL/config.json           the resolved configuration, task and classes
+    MODEL/preprocessing.json    scalers and vocabularies, learnt from the training window
+    MODEL/metrics.json          what it scored, and on what
+    MODEL/MODEL_CARD.md         the same for people
+    MODEL/manifest.json         sha256 of each, the data's digest, seed, threads, versions; written last
+
+A folder without a manifest is a run that has not finished; it may hold checkpoints.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from torch import Tensor
+
+from gtea.data.atomic import replace_json, replacing
+from gtea.errors import ModelError
+
+FORMAT = "gtea-model"
+FORMAT_VERSION = 1
+MANIFEST = "manifest.json"
+_WEIGHTS, _CONFIG, _PREPROCESSING, _METRICS, _CARD = (
+    "model.safetensors",
+    "config.json",
+    "preprocessing.json",
+    "metrics.json",
+    "MODEL_CARD.md",
+)
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """Everything that is needed to score with a model, and to say where it came from."""
+
+    weights: dict[str, Tensor]
+    config: dict[str, Any]
+    """The run's configuration under ``run``; ``task``, ``classes``, ``positive`` and ``input`` beside it."""
+    preprocessing: dict[str, Any]
+    metrics: dict[str, Any]
+    facts: dict[str, Any]
+    """Data digest, seed, threads, versions, dates."""
+
+
+def save_model(folder: Path, model: SavedModel, card: str) -> None:
+    """Write a model; the manifest comes last, and makes it one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    contents = {
+        _WEIGHTS: save_tensors(model.weights),
+        _CONFIG: _json(model.config),
+        _PREPROCESSING: _json(model.preprocessing),
+        _METRICS: _json(model.metrics),
+        _CARD: card.encode(),
+    }
+    for name, content in contents.items():
+        with replacing(folder / name) as stream:
+            stream.write(content)
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    head = {"format": FORMAT, "format_version": FORMAT_VERSION}
+    replace_json(folder / MANIFEST, {**head, "files": digests, **model.facts})
+
+
+def load_model(folder: Path) -> SavedModel:
+    """Read a model, refusing whatever was changed, cut, left unfinished or written by a newer gtea."""
+    manifest = _read_manifest(folder)
+    contents = {name: _checked(folder / name, digest) for name, digest in manifest["files"].items()}
+    facts = {name: value for name, value in manifest.items() if name not in ("format", "format_version", "files")}
+    try:
+        return SavedModel(
+            load_tensors(contents[_WEIGHTS]),
+            json.loads(contents[_CONFIG]),
+            json.loads(contents[_PREPROCESSING]),
+            json.loads(contents[_METRICS]),
+            facts,
+        )
+    except KeyError as error:
+        raise ModelError(
+            f"{folder}: its manifest doesn't name {error}. Train it again, or restore a backup."
+        ) from error
+
+
+def _read_manifest(folder: Path) -> Mapping[str, Any]:
+    path = folder / MANIFEST
+    if not folder.is_dir():
+        raise ModelError(f"{folder}: no such model. Make one with gtea train.")
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        unfinished = (folder / "run.json").exists()
+        what = "is a run that has not finished" if unfinished else "is not a model (it has no manifest.json)"
+        remedy = f"Go on with gtea train --resume {folder}." if unfinished else "Check the path."
+        raise ModelError(f"{folder}: {what}. {remedy}") from error
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path}: can't be read ({error}). Train it again, or restore a backup.") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise ModelError(f"{folder}: is not a gtea model. Check the path.")
+    if manifest.get("format_version") != FORMAT_VERSION:
+        raise ModelError(
+            f"{folder}: has format version {manifest.get('format_version')}, and this gtea reads {FORMAT_VERSION}. "
+            f"Use the gtea that wrote it ({manifest.get('versions', {}).get('gtea', 'unknown')}), or train it again."
+        )
+    return manifest
+
+
+def _checked(path: Path, digest: str) -> bytes:
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError as error:
+        raise ModelError(f"{path}: is missing from the model. Restore it from a backup, or train again.") from error
+    found = hashlib.sha256(content).hexdigest()
+    if found != digest:
+        raise ModelError(
+            f"{path}: has been changed or cut (sha256 {found[:12]}..., must be {digest[:12]}...). "
+            "Restore it from a backup, or train again."
+        )
+    return content
+
+
+def _json(content: Mapping[str, Any]) -> bytes:
+    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()

@@ -1,0 +1,26 @@
+"""A network for node classification: GTEA and its head, trained together."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from gtea.batch import Batch
+from gtea.config import InputSpec, ModelConfig
+from gtea.nn.heads import NodeHead
+from gtea.nn.model import GTEA
+
+
+class NodeClassifier(nn.Module):
+    """Class logits of the seeds of a batch. The weights are a pure function of sizes and seed."""
+
+    def __init__(self, config: ModelConfig, spec: InputSpec, num_classes: int, seed: int) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(seed)
+        self.gtea = GTEA(config, spec, generator)
+        self.head = NodeHead(config, num_classes, generator)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Logits, [num_seeds, num_classes]."""
+        logits: Tensor = self.head(self.gtea(batch))
+        return logits

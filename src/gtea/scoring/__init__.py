@@ -1,0 +1,1 @@
+"""Scores for accounts and pairs."""

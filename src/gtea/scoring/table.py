@@ -1,0 +1,70 @@
+"""Scores as a table, ranked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import torch
+from numpy.typing import NDArray
+
+from gtea.data.atomic import replacing
+from gtea.errors import UsageError
+from gtea.scoring.model import NodeModel
+from gtea.store.store import Store
+from gtea.tasks.accounts import read_accounts
+
+_TOP = 10
+
+
+def score_accounts(
+    model: Path,
+    store: Path,
+    out: Path,
+    *,
+    accounts: Any = None,
+    as_of: str | None = None,
+    unknown: Literal["error", "skip"] = "error",
+    device: torch.device,
+) -> dict[str, Any]:
+    """Score accounts and write the table; returns what was done and the first ten rows."""
+    if out.suffix not in (".parquet", ".csv"):
+        raise UsageError(f"--out {out.name}: must end in .parquet or .csv. Try scores.parquet.")
+    opened, ready = Store.open(store), NodeModel.open(model, device)
+    nodes = np.arange(opened.num_nodes)
+    if accounts is not None:
+        nodes = read_accounts(accounts, opened, unknown=unknown).nodes
+    cut = opened.as_of(as_of).cut
+    table = _ranked(opened, ready, nodes, ready.probabilities(opened, cut, nodes))
+    with replacing(out) as stream:
+        if out.suffix == ".parquet":
+            pq.write_table(table, stream)
+        else:
+            pacsv.write_csv(table, stream)
+    return {
+        "out": str(out),
+        "accounts": len(nodes),
+        "as_of": cut,
+        "as_of_date": opened.date(cut),
+        "top": table.slice(0, _TOP).to_pylist(),
+    }
+
+
+def _ranked(store: Store, model: NodeModel, nodes: NDArray[np.int64], probabilities: NDArray[np.float64]) -> pa.Table:
+    """The highest score first; equal scores in the store's order of accounts."""
+    scores = model.scores(probabilities)
+    order = np.lexsort((nodes, -scores))
+    columns: dict[str, Any] = {
+        "account": store.accounts.take(nodes[order]),
+        "score": scores[order],
+        "rank": np.arange(1, len(nodes) + 1),
+    }
+    if model.positive is None:
+        columns["label"] = [model.classes[i] for i in probabilities[order].argmax(axis=1)]
+    for place, name in enumerate(model.classes):
+        columns[f"p_{name}"] = probabilities[order, place]
+    return pa.table(columns)

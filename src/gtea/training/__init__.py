@@ -1,0 +1,1 @@
+"""Training: loops, checkpoints, and runs that can be taken up again."""

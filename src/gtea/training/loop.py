@@ -1,0 +1,142 @@
+"""Training: batches, steps, and after each epoch a look at the validation part.
+
+Nothing here knows the task: it is given how to make a batch, how to compute its loss, and how to judge the network.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from gtea.config import TrainConfig
+from gtea.data.atomic import replacing
+from gtea.errors import ModelError
+from gtea.rng import Purpose, seed_of
+from gtea.sampling.loader import Loader
+from gtea.training.state import State
+
+METRICS = "metrics.jsonl"
+Made = TypeVar("Made")
+
+
+Listener = Callable[[int, float, Mapping[str, float]], None]
+"""Told after each batch: the epoch, the share of it that is done, and figures such as the loss."""
+
+
+def train(
+    state: State,
+    loader: Loader[Made],
+    loss_of: Callable[[NDArray[Any], Made], Tensor],
+    judge: Callable[[], Mapping[str, float]],
+    config: TrainConfig,
+    folder: Path,
+    listener: Listener,
+) -> None:
+    """Train until the metric stops rising; leaves the best weights in ``state.best``.
+
+    Args:
+        loss_of: The mean loss over the items of a batch.
+        judge: The validation metrics of the network as it is.
+    """
+    watch = _Watch(config.checkpoint_seconds)
+    while not state.progress.finished:
+        epoch = state.progress.epoch
+        for group in state.optimiser.param_groups:
+            group["lr"] = learning_rate(config, epoch)
+        for items, batch in loader.epoch(epoch, start=state.progress.batch):
+            loss = _step(state, loss_of, items, batch, config)
+            state.progress = state.progress.after_batch(loss, len(items))
+            listener(epoch, state.progress.batch / len(loader), {"loss": loss, **watch.rate(len(items))})
+            if watch.due():
+                state.save(folder)
+        _end_epoch(state, judge, config)
+        state.save(folder)
+        _write_history(state, folder)
+
+
+def learning_rate(config: TrainConfig, epoch: int) -> float:
+    """A pure function of the epoch: nothing to save, nothing to restore."""
+    if config.schedule == "none":
+        return config.lr
+    return config.lr * 0.5 * (1 + math.cos(math.pi * epoch / config.epochs))
+
+
+def _step(
+    state: State,
+    loss_of: Callable[[NDArray[Any], Made], Tensor],
+    items: NDArray[Any],
+    batch: Made,
+    config: TrainConfig,
+) -> float:
+    # Dropout draws from torch's own generator; seeded by the place in the run, it needs no saving.
+    torch.manual_seed(seed_of(config.seed, Purpose.DROPOUT, state.progress.epoch, state.progress.batch))
+    state.network.train()
+    state.optimiser.zero_grad(set_to_none=True)
+    loss = loss_of(items, batch)
+    loss.backward()  # type: ignore[no-untyped-call]
+    if config.clip_norm:
+        nn.utils.clip_grad_norm_(state.network.parameters(), config.clip_norm)
+    state.optimiser.step()
+    value = float(loss.detach())
+    if not math.isfinite(value):
+        raise ModelError(
+            f"training: the loss is {value} in epoch {state.progress.epoch}. "
+            "Lower train.lr, or look for extreme values in the features."
+        )
+    return value
+
+
+def _end_epoch(state: State, judge: Callable[[], Mapping[str, float]], config: TrainConfig) -> None:
+    progress = state.progress
+    metrics = dict(judge())
+    loss = progress.loss_sum / max(1, progress.num_examples)
+    row = {"epoch": progress.epoch, "loss": loss, **{f"validation_{name}": value for name, value in metrics.items()}}
+    # Of equally good epochs the first is kept.
+    if metrics[config.metric] > progress.best_metric:
+        state.best = {name: tensor.detach().cpu().clone() for name, tensor in state.network.state_dict().items()}
+        progress = replace(progress, best_metric=metrics[config.metric], best_epoch=progress.epoch)
+    epoch = progress.epoch + 1
+    finished = epoch >= config.epochs or epoch - progress.best_epoch > config.patience
+    state.progress = replace(
+        progress,
+        epoch=epoch,
+        batch=0,
+        loss_sum=0.0,
+        num_examples=0,
+        history=[*progress.history, row],
+        finished=finished,
+    )
+
+
+def _write_history(state: State, folder: Path) -> None:
+    """All rows again: what a killed run wrote beyond its checkpoint must not stay."""
+    with replacing(folder / METRICS) as stream:
+        stream.write("".join(json.dumps(row) + "\n" for row in state.progress.history).encode())
+
+
+class _Watch:
+    """Knows when a checkpoint is due, and how fast examples go by."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._saved = self._started = time.monotonic()
+        self._examples = 0
+
+    def due(self) -> bool:
+        if time.monotonic() - self._saved < self._seconds:
+            return False
+        self._saved = time.monotonic()
+        return True
+
+    def rate(self, examples: int) -> dict[str, float]:
+        self._examples += examples
+        return {"examples_per_second": self._examples / max(1e-9, time.monotonic() - self._started)}

@@ -1,0 +1,88 @@
+"""A run's folder: what was asked for, on what data, and that a resumed run is the same run."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gtea.checkpoint import MANIFEST
+from gtea.data.atomic import replace_json
+from gtea.errors import ModelError, UsageError
+from gtea.training.state import CHECKPOINT
+
+RUN = "run.json"
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything that decides the bytes of the weights."""
+
+    config: dict[str, Any]
+    task: dict[str, Any]
+    """The kind of task and its own choices: labels digest, split, as_of."""
+    data_digest: str
+    threads: int
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in run.json."""
+        return {"config": self.config, "task": self.task, "data_digest": self.data_digest, "threads": self.threads}
+
+
+def begin(folder: Path, run: Run) -> None:
+    """Make the folder of a new run."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        if (folder / RUN).exists() and not (folder / MANIFEST).exists():
+            raise UsageError(
+                f"{folder}: holds a run that has not finished. Go on with --resume, or choose another --out."
+            )
+        raise UsageError(f"{folder}: exists. Choose another --out.")
+    folder.mkdir(parents=True, exist_ok=True)
+    replace_json(folder / RUN, {**run.to_json(), "versions": versions()})
+
+
+def resume(folder: Path, run: Run) -> None:
+    """Refuse to go on with a run whose data or configuration are not those it began with, naming the field."""
+    try:
+        begun = json.loads((folder / RUN).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{folder}: holds no run to resume ({RUN} can't be read). Check the path.") from error
+    asked = json.loads(json.dumps(run.to_json()))  # tuples become lists, as they are in the file
+    for name, before, now in _differences(begun, asked, ""):
+        raise UsageError(
+            f"--resume {folder}: {name} was {before!r} when the run began (got {now!r}). "
+            "Resume with the same data and settings, or begin a new run."
+        )
+
+
+def discard_checkpoint(folder: Path) -> None:
+    """The model is saved: its checkpoint has done its work."""
+    (folder / CHECKPOINT).unlink(missing_ok=True)
+
+
+def versions() -> dict[str, str]:
+    """What computes."""
+    names = ("gtea", "torch", "numpy", "numba", "duckdb", "pyarrow")
+    return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in names}}
+
+
+def threads() -> int:
+    """How many threads torch uses: sums are only the same, to the last bit, with the same number."""
+    return torch.get_num_threads()
+
+
+def _differences(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str) -> list[tuple[str, Any, Any]]:
+    found: list[tuple[str, Any, Any]] = []
+    for name, value in now.items():
+        old = before.get(name)
+        if isinstance(value, dict) and isinstance(old, dict):
+            found += _differences(old, value, f"{prefix}{name}.")
+        elif old != value:
+            found.append((f"{prefix}{name}", old, value))
+    return found

@@ -1,0 +1,103 @@
+"""What a user asks of training, made ready: store, labels, split, settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from gtea.config import ModelConfig, RunConfig, read_config
+from gtea.config import variant as model_variant
+from gtea.data.atomic import replace_json
+from gtea.errors import UsageError
+from gtea.store.store import Store
+from gtea.tasks.labels import Labels, positive_class, read_labels
+from gtea.tasks.metrics import mean_and_std
+from gtea.tasks.splits import Split, stratified_folds, temporal_split
+from gtea.training.device import resolve_device
+from gtea.training.loop import Listener
+from gtea.training.nodes import NodeRun, train_nodes
+
+
+@dataclass(frozen=True)
+class NodeRequest:
+    """A node classification to be trained."""
+
+    store: Store
+    labels: Labels
+    positive: str | None
+    config: RunConfig
+    as_of: str | None
+    device: torch.device
+
+    @staticmethod
+    def read(
+        store: Path,
+        labels: Any,
+        *,
+        variant: str | None = None,
+        config: Path | None = None,
+        settings: Sequence[str] = (),
+        as_of: str | None = None,
+        positive: str | None = None,
+        unknown: Literal["error", "skip"] = "error",
+        device: str = "auto",
+    ) -> NodeRequest:
+        """Open the store, read labels and settings, and refuse what doesn't fit together."""
+        base = RunConfig(model=model_variant(variant) if variant else ModelConfig())
+        resolved = read_config(config, settings, base)
+        opened = Store.open(store)
+        found = read_labels(labels, opened, unknown=unknown)
+        return NodeRequest(opened, found, positive_class(found, positive), resolved, as_of, resolve_device(device))
+
+    def run(self, split: Split, config: RunConfig, folder: Path) -> NodeRun:
+        """One training of this request."""
+        return NodeRun(self.store, self.labels, self.positive, split, config, folder, self.device)
+
+    def split(self) -> Split:
+        """The split that the settings name."""
+        chosen = self.config.split
+        if chosen.kind == "temporal":
+            return temporal_split(self.labels, self.store, as_of=self.as_of)
+        return self._folds(chosen.folds)[chosen.fold]
+
+    def _folds(self, k: int) -> tuple[Split, ...]:
+        return stratified_folds(self.labels, self.store, k=k, seed=self.config.train.seed, as_of=self.as_of)
+
+
+def run_once(request: NodeRequest, out: str | None, resume: str | None, listener: Listener) -> dict[str, Any]:
+    """Train one model, or go on with it."""
+    folder = _folder(out, resume)
+    model = train_nodes(request.run(request.split(), request.config, folder), listener, resume=resume is not None)
+    return {"out": str(folder), **model.metrics}
+
+
+def run_folds(request: NodeRequest, k: int, out: str | None, resume: str | None, listener: Listener) -> dict[str, Any]:
+    """Train a model for each fold, and report mean and spread. A finished fold is not trained again."""
+    folder = _folder(out, resume)
+    folds = stratified_folds(request.labels, request.store, k=k, seed=request.config.train.seed, as_of=request.as_of)
+    results = []
+    for number, split in enumerate(folds):
+        place = folder / f"fold-{number + 1}"
+        config = replace(request.config, split=replace(request.config.split, kind="folds", folds=k, fold=number))
+        model = train_nodes(request.run(split, config, place), listener, resume=(place / "run.json").exists())
+        results.append(model.metrics["test"])
+    test = {}
+    for name in results[0]:
+        mean, std = mean_and_std([result[name] for result in results])
+        test[name] = {"mean": mean, "std": std}
+    summary = {"out": str(folder), "folds": k, "test": test, "each": results}
+    replace_json(folder / "folds.json", summary)
+    return summary
+
+
+def _folder(out: str | None, resume: str | None) -> Path:
+    if (out is None) == (resume is None):
+        raise UsageError("--out, --resume: give one of them: a folder to create, or a run to go on with.")
+    folder = Path(out or resume or "").absolute()
+    if resume is not None and not folder.is_dir():
+        raise UsageError(f"--resume {resume}: no such run. Check the path, or begin one with --out.")
+    return folder
