@@ -15,7 +15,8 @@ import click
 
 from gtea.cli.output import json_option, print_json
 
-_CORE = ("click", "duckdb", "numpy", "pyarrow", "rich", "safetensors", "torch")
+_CORE = ("click", "duckdb", "numpy", "pyarrow", "rich", "safetensors", "sklearn", "torch")
+_DISTRIBUTIONS = {"sklearn": "scikit-learn", "torch_geometric": "torch-geometric"}
 # Module -> what it is for and how to get it.
 _OPTIONAL = {
     "torch_geometric": ("PyG interop", "pip install 'gtea[pyg]'"),
@@ -51,7 +52,7 @@ def _examine() -> dict[str, Any]:
         "threads": {name: os.environ.get(name) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")},
         "memory_gb": round(memory / 1e9, 1),
         "disk_free_gb": round(free / 1e9, 1),
-        "core": {name: _part(name, f"pip install {name}") for name in _CORE},
+        "core": {name: _part(name, f"pip install {_DISTRIBUTIONS.get(name, name)}") for name in _CORE},
         "optional": {name: {**_part(name, how), "for": use} for name, (use, how) in _OPTIONAL.items()},
         "torch_threads": _torch("get_num_threads"),
         "cuda": _torch("cuda.is_available"),
@@ -64,7 +65,7 @@ def _part(name: str, remedy: str) -> dict[str, Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # other people's deprecations are not the user's concern
             importlib.import_module(name)
-        version = importlib.metadata.version(name.replace("_", "-"))
+        version = importlib.metadata.version(_DISTRIBUTIONS.get(name, name))
     except ImportError as error:
         return {"ok": False, "version": None, "problem": str(error), "remedy": remedy}
     return {"ok": True, "version": version, "problem": None, "remedy": None}
