@@ -12,7 +12,7 @@ from gtea.errors import DataError, GteaError, ModelError, StoreError, UsageError
 
 
 def test_exported_names_are_these() -> None:
-    assert sorted(gtea.__all__) == ["Store", "View", "append", "ingest", "open", "to_pyg"]
+    assert sorted(gtea.__all__) == ["GTEAClassifier", "Store", "View", "append", "ingest", "load", "open", "to_pyg"]
     for name in gtea.__all__:
         assert callable(getattr(gtea, name))
     assert gtea.__version__.count(".") == 2

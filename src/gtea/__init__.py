@@ -13,19 +13,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from gtea.estimators.classifier import GTEAClassifier, load
     from gtea.interop import to_pyg
     from gtea.store.append import append
     from gtea.store.ingest import ingest
     from gtea.store.store import Store
     from gtea.store.view import View
 
-__all__ = ["Store", "View", "append", "ingest", "open", "to_pyg"]
+__all__ = ["GTEAClassifier", "Store", "View", "append", "ingest", "load", "open", "to_pyg"]
 
 _HOMES = {
+    "GTEAClassifier": "gtea.estimators.classifier",
     "Store": "gtea.store.store",
     "View": "gtea.store.view",
     "append": "gtea.store.append",
     "ingest": "gtea.store.ingest",
+    "load": "gtea.estimators.classifier",
     "to_pyg": "gtea.interop",
 }
 

@@ -33,6 +33,10 @@ class Histories:
         """How many events they hold in all."""
         return len(self.time)
 
+    def to(self, device: torch.device | str) -> Histories:
+        """The same histories on another device."""
+        return Histories(*(getattr(self, field.name).to(device) for field in dataclasses.fields(self)))
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -51,13 +55,25 @@ class Batch:
 
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
-        histories = Histories(
-            *(getattr(self.histories, field.name).to(device) for field in dataclasses.fields(Histories))
-        )
         return dataclasses.replace(
             self,
             node_features=self.node_features.to(device),
             neighbour=self.neighbour.to(device),
             edge=self.edge.to(device),
-            histories=histories,
+            histories=self.histories.to(device),
         )
+
+
+@dataclass(frozen=True)
+class PairBatch:
+    """Pairs of nodes: the batch of their distinct ends, and where each pair's ends are in it."""
+
+    batch: Batch
+    src: Tensor  # int64 [num_pairs]: place among the seeds
+    dst: Tensor  # int64 [num_pairs]
+    histories: Histories | None  # each pair's own, as src sees it, empty where they never met; None if nobody asks
+
+    def to(self, device: torch.device | str) -> PairBatch:
+        """The same pairs on another device."""
+        histories = None if self.histories is None else self.histories.to(device)
+        return PairBatch(self.batch.to(device), self.src.to(device), self.dst.to(device), histories)

@@ -1,14 +1,23 @@
-"""Class probabilities of accounts, each from a sample of its surroundings."""
+"""Probabilities of classes and of links, each from a sample of the surroundings."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
+from gtea.batch import Batch, PairBatch
 from gtea.errors import ModelError
+from gtea.nn.link_predictor import LinkPredictor
 from gtea.sampling.collate import Collator
 from gtea.sampling.loader import Loader
+from gtea.sampling.pairs import PairCollator
+
+Made = TypeVar("Made")
 
 
 class NodeScorer:
@@ -25,6 +34,14 @@ class NodeScorer:
 
     def probabilities(self, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
         """One row of class probabilities for each node."""
+        return self._rows(nodes, lambda logits: torch.softmax(logits, dim=1))
+
+    def outputs(self, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """What the network says of each node, one row each, as it is."""
+        return self._rows(nodes, lambda rows: rows)
+
+    def _rows(self, nodes: NDArray[np.int64], finish: Callable[[Tensor], Tensor]) -> NDArray[np.float64]:
+        """Each distinct node is computed once."""
         unique, places = np.unique(nodes, return_inverse=True)
         loader = Loader(
             lambda items, epoch: self._collator.batch(unique[items], epoch),
@@ -33,13 +50,47 @@ class NodeScorer:
             shuffle=False,
             workers=self._workers,
         )
-        self._network.eval()
-        with torch.inference_mode():
-            parts = [
-                torch.softmax(self._network(batch.to(self._device)).double(), dim=1).cpu().numpy()
-                for _, batch in loader.epoch(0)
-            ]
-        rows: NDArray[np.float64] = np.concatenate(parts)[places]
-        if not np.isfinite(rows).all():
-            raise ModelError("scores: must be finite (got NaN or infinity). The model is damaged; train it again.")
-        return rows
+
+        def answer(batch: Batch) -> Tensor:
+            return finish(self._network(batch.to(self._device)).double())
+
+        return _answers(self._network, loader, answer)[places]
+
+
+class LinkScorer:
+    """Scores pairs of one view with one network. The same pair gets the same score whatever else is asked."""
+
+    def __init__(
+        self, network: LinkPredictor, collator: Collator, batch_size: int, device: torch.device, workers: int = 1
+    ) -> None:
+        self._network = network
+        self._pairs = PairCollator(collator, with_histories=network.reads_history)
+        self._batch_size = batch_size
+        self._device = device
+        self._workers = workers
+
+    def probabilities(self, src: NDArray[np.int64], dst: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The probability of a link for each pair."""
+        loader = Loader(
+            lambda items, epoch: self._pairs.batch(src[items], dst[items], epoch),
+            len(src),
+            batch_size=self._batch_size,
+            shuffle=False,
+            workers=self._workers,
+        )
+
+        def answer(pairs: PairBatch) -> Tensor:
+            return torch.sigmoid(self._network(pairs.to(self._device)).double())
+
+        return _answers(self._network, loader, answer)
+
+
+def _answers(network: torch.nn.Module, loader: Loader[Made], answer: Callable[[Made], Tensor]) -> NDArray[np.float64]:
+    """What a network at rest answers to each item, in order."""
+    network.eval()
+    with torch.inference_mode():
+        parts = [answer(batch).cpu().numpy() for _, batch in loader.epoch(0)]
+    rows: NDArray[np.float64] = np.concatenate(parts)
+    if not np.isfinite(rows).all():
+        raise ModelError("scores: must be finite (got NaN or infinity). The model is damaged; train it again.")
+    return rows

@@ -222,3 +222,11 @@ def test_shapes_and_values_that_can_not_be(call: Callable[[], object], message: 
 def test_requests_that_can_not_be(call: Callable[[], object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         call()
+
+
+def test_the_best_threshold_is_the_one_of_the_highest_accuracy() -> None:
+    positive, negatives = [0.2, 0.3, 0.1], [[0.05], [0.15], [0.01]]
+    assert m.best_threshold(positive, negatives) == 0.2
+    assert m.link_metrics(positive, negatives)["accuracy"] == 0.5
+    assert m.link_metrics(positive, negatives, threshold=0.2)["accuracy"] == pytest.approx(5 / 6)
+    assert m.best_threshold([0.5, 0.5], [[0.5], [0.5]]) == 0.5

@@ -16,7 +16,7 @@ from gtea.errors import DataError, UsageError
 from gtea.store.ingest import ingest
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels, read_labels
-from gtea.tasks.splits import Split, boundaries, first_events, stratified_folds, temporal_split
+from gtea.tasks.splits import Split, boundaries, first_events, stratified_folds, temporal_split, validation_split
 
 
 def labels_of(store: Store, words: Sequence[str], known_at: Sequence[int] | None = None) -> Labels:
@@ -216,3 +216,30 @@ def test_the_phishing_accounts_as_in_the_paper(data_folder: Path, tmp_path: Path
     assert [len(part) for part in split.parts.values()] == [2016, 672, 672]
     assert split.train.as_of < split.validation.as_of < split.test.as_of == store.end
     assert [len(fold.test) for fold in stratified_folds(labels, store)] == [672] * 5
+
+
+def test_the_latest_accounts_validate_on_the_same_graph(shop: Store) -> None:
+    labels = labels_of(shop, ALTERNATE)
+    split = validation_split(labels, shop, as_of=185)
+    assert names(shop, labels, split.train.index) == [f"a{i}" for i in range(14)]
+    assert names(shop, labels, split.validation.index) == [f"a{i}" for i in range(14, 19)]
+    assert split.left_out == {"no_event_yet": 1, "label_not_known_yet": 0}
+    assert {name: part.as_of for name, part in split.parts.items()} == {"train": 185, "validation": 185}
+
+
+def test_the_latest_of_each_class_validate_where_one_would_be_missing(shop: Store) -> None:
+    labels = labels_of(shop, ["x"] * 2 + ["y"] * 18)
+    split = validation_split(labels, shop)
+    assert split.train.classes == {"x": 1, "y": 14}
+    assert names(shop, labels, split.validation.index) == ["a1", "a16", "a17", "a18", "a19"]
+
+
+def test_a_class_of_one_account_can_not_be_validated(shop: Store) -> None:
+    with pytest.raises(DataError, match=r"at least 2 accounts of every class \(got 1 of 'x'\)"):
+        validation_split(labels_of(shop, ["x"] + ["y"] * 19), shop)
+
+
+@pytest.mark.parametrize("fraction", [0, 1, -0.5])
+def test_a_validation_fraction_leaves_something_on_both_sides(shop: Store, fraction: float) -> None:
+    with pytest.raises(UsageError, match="validation_fraction: must be above 0 and below 1"):
+        validation_split(labels_of(shop, ALTERNATE), shop, fraction=fraction)

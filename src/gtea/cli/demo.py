@@ -97,7 +97,7 @@ def _tree(request: NodeRequest) -> dict[str, float]:
     from gtea.tasks.metrics import node_metrics
 
     store, labels, split = request.store, request.labels, request.split()
-    train, test = split.train, split.test
+    train, test = split.train, split.parts["test"]
     tree = TreeBaseline().fit(store.as_of(train.as_of), labels.nodes[train.index], labels.targets[train.index])
     probabilities = tree.probabilities(store.as_of(test.as_of), labels.nodes[test.index])
     return node_metrics(labels.targets[test.index], probabilities, labels.classes, request.positive)

@@ -9,6 +9,7 @@ import click
 
 from gtea.cli.output import json_option, print_json, printable
 from gtea.cli.train import device_option, unknown_option
+from gtea.errors import UsageError
 
 
 @click.command("score")
@@ -16,6 +17,7 @@ from gtea.cli.train import device_option, unknown_option
 @click.argument("store")
 @click.option("--out", required=True, metavar="FILE", help="scores.parquet or scores.csv.")
 @click.option("--accounts", metavar="FILE", help="Only these accounts; default all of the store.")
+@click.option("--pairs", metavar="FILE", help="Pairs to score with a model of links: a table of src and dst.")
 @click.option("--as-of", metavar="T", help="Score as of T; default just after the last event.")
 @unknown_option
 @device_option
@@ -25,31 +27,31 @@ def command(
     store: str,
     out: str,
     accounts: str | None,
+    pairs: str | None,
     as_of: str | None,
     unknown: Literal["error", "skip"],
     device: str,
     as_json: bool,
 ) -> None:
-    """Score the accounts of STORE with MODEL, the most suspicious first.
+    """Score the accounts of STORE with MODEL, the most suspicious first; or pairs, the likeliest first.
 
     Columns: account, score, rank, and the probability of each class. An account that training never saw is scored
-    like any other.
+    like any other. With --pairs: src, dst, score, rank.
     """
-    from gtea.scoring.table import score_accounts
+    from gtea.scoring.table import score_accounts, score_pairs
     from gtea.training.device import resolve_device
 
-    result = score_accounts(
-        Path(model),
-        Path(store),
-        Path(out),
-        accounts=accounts,
-        as_of=as_of,
-        unknown=unknown,
-        device=resolve_device(device),
-    )
+    if accounts is not None and pairs is not None:
+        raise UsageError("--accounts, --pairs: give one of them at most.")
+    places, chosen = (Path(model), Path(store)), resolve_device(device)
+    if pairs is None:
+        result = score_accounts(*places, Path(out), accounts=accounts, as_of=as_of, unknown=unknown, device=chosen)
+    else:
+        result = score_pairs(*places, pairs, Path(out), as_of=as_of, unknown=unknown, device=chosen)
     if as_json:
         print_json(result)
         return
-    click.echo(f"{result['accounts']:,} accounts as of {result['as_of_date']}, written to {printable(out)}")
+    kind, names = ("accounts", ("account",)) if pairs is None else ("pairs", ("src", "dst"))
+    click.echo(f"{result[kind]:,} {kind} as of {result['as_of_date']}, written to {printable(out)}")
     for row in result["top"]:
-        click.echo(f"{row['rank']:>6}  {row['score']:.4f}  {printable(row['account'])}")
+        click.echo(f"{row['rank']:>6}  {row['score']:.4f}  {'  '.join(printable(row[name]) for name in names)}")

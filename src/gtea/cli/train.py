@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from gtea.cli.output import json_option, print_json, printable, training_bar
+from gtea.errors import UsageError
 
 device_option = click.option(
     "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True, help="What computes."
@@ -23,7 +24,15 @@ unknown_option = click.option(
 
 @click.command("train")
 @click.argument("store")
-@click.option("--labels", required=True, metavar="FILE", help="Table of account, label and perhaps known_at.")
+@click.option(
+    "--task",
+    type=click.Choice(["nodes", "links"]),
+    default="nodes",
+    show_default=True,
+    help="Classify labelled accounts, or foretell which pairs have events.",
+)
+@click.option("--labels", metavar="FILE", help="Nodes: table of account, label and perhaps known_at.")
+@click.option("--graph-until", metavar="T", help="Links: events before T are the graph; default the first half.")
 @click.option("--out", metavar="MODEL", help="The folder to create.")
 @click.option("--resume", metavar="RUN", help="Go on with a run that was interrupted, instead of --out.")
 @click.option("--variant", metavar="NAME", help="gtea-l, gtea-l+t (default), gtea-tx, gtea-tx+t or gtea-he.")
@@ -37,19 +46,16 @@ unknown_option = click.option(
 @json_option
 def command(
     store: str,
-    labels: str,
+    task: str,
     out: str | None,
     resume: str | None,
     variant: str | None,
     config: str | None,
-    settings: tuple[str, ...],
-    as_of: str | None,
     folds: int | None,
-    device: str,
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Train GTEA on the labelled accounts of STORE.
+    """Train GTEA on the labelled accounts of STORE, or on its links.
 
     Accounts are split by the time of their first event: the earliest 60 % train, the next 20 % choose the best weights,
     the last 20 % judge them. Training sees the graph as of the end of its window, and nothing later.
@@ -58,24 +64,22 @@ def command(
       gtea train payments.store --labels labels.csv --out payments.model
       gtea train payments.store --labels labels.csv --variant gtea-tx --set train.lr=0.01 --out tx.model
       gtea train payments.store --labels labels.csv --folds 5 --out five
-    """
-    from gtea.training.request import NodeRequest, run_folds, run_once
+      gtea train payments.store --task links --out links.model
 
-    request = NodeRequest.read(
-        Path(store),
-        labels,
-        variant=variant,
-        config=Path(config) if config else None,
-        settings=settings,
-        as_of=as_of,
-        device=device,
-        **options,
-    )
+    With --task links no labels are needed: events before --graph-until are the graph, those after it are cut by time
+    into windows that train, choose and judge.
+    """
+    from gtea.training.request import LinkRequest, NodeRequest, run_folds, run_once
+
+    options = _options_of(task, {**options, "folds": folds})
+    options["config"] = Path(config) if config else None
+    read = LinkRequest.read if task == "links" else NodeRequest.read
+    request = read(Path(store), variant=variant, **options)
     with training_bar() as listener:
-        if folds is None:
-            result = run_once(request, out, resume, listener)
-        else:
+        if folds is not None and isinstance(request, NodeRequest):
             result = run_folds(request, folds, out, resume, listener)
+        else:
+            result = run_once(request, out, resume, listener)
     if as_json:
         print_json(result)
         return
@@ -83,3 +87,16 @@ def command(
     for name, value in result["test"].items():
         spread = f" +- {value['std']:.4f}" if isinstance(value, dict) else ""
         click.echo(f"test {name:<22} {value['mean'] if isinstance(value, dict) else value:.4f}{spread}")
+
+
+def _options_of(task: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The options that the task takes; those of the other task must not be given."""
+    others = ("graph_until",) if task == "nodes" else ("labels", "positive", "folds")
+    for name in others:
+        if options[name] is not None:
+            flag = name.replace("_", "-")
+            raise UsageError(f"--{flag}: has no meaning with --task {task}. Leave it out.")
+    if task == "nodes" and options["labels"] is None:
+        raise UsageError("--labels: must be given with --task nodes. Name a table of accounts and labels.")
+    left_out = {*others, "folds"} | ({"unknown"} if task == "links" else set())
+    return {name: value for name, value in options.items() if name not in left_out}

@@ -62,6 +62,8 @@ class SplitConfig:
     kind: Literal["temporal", "folds"] = "temporal"
     folds: int = 5
     fold: int = 0
+    protocol: Literal["temporal", "paper"] = "temporal"
+    """Of links: what each window sees, the graph as of its own start (temporal) or of the first one's (paper)."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gtea.batch import Batch
+from gtea.batch import Batch, Histories
 from gtea.errors import UsageError
 from gtea.sampling.event_features import EventEncoder
 from gtea.sampling.histories import gather_histories
@@ -44,14 +44,17 @@ class Collator:
     def batch(self, seeds: NDArray[np.integer[Any]], epoch: int = 0) -> Batch:
         """The batch of some seeds, each named once; row i of the model's output is seed i's."""
         found = self._sampler.sample(seeds, epoch)
-        events = gather_histories(self._sampler.graph, found.edges, found.seen_from, self._max_events)
         return Batch(
             found.num_within,
             torch.from_numpy(self._nodes.rows(found.nodes)),
             torch.from_numpy(found.neighbour),
             torch.from_numpy(found.edge),
-            self._events.encode(events),
+            self.histories(found.edges, found.seen_from),
         )
+
+    def histories(self, edges: NDArray[np.int64], seen_from: NDArray[np.int64]) -> Histories:
+        """The histories of edges, each as the given one of its ends sees it."""
+        return self._events.encode(gather_histories(self._sampler.graph, edges, seen_from, self._max_events))
 
 
 def distinct(*groups: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], ...]]:

@@ -75,3 +75,17 @@ def visible_events(graph: Graph, edge: int) -> tuple[int, int]:
     if graph.edge_last_time[edge] < graph.cut:
         return start, stop
     return start, first_not_before(graph.event_time, start, stop, graph.cut)
+
+
+@jit
+def edge_between(graph: Graph, a: int, b: int) -> int:
+    """The edge with these ends in this order, or -1. Whether it has an event before the cut is not looked at."""
+    low, high = 0, len(graph.edge_a)
+    while low < high:
+        middle = (low + high) // 2
+        if graph.edge_a[middle] < a or (graph.edge_a[middle] == a and graph.edge_b[middle] < b):
+            low = middle + 1
+        else:
+            high = middle
+    found = low < len(graph.edge_a) and graph.edge_a[low] == a and graph.edge_b[low] == b
+    return low if found else -1

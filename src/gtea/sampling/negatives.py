@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gtea.errors import DataError
 from gtea.jit import jit
 from gtea.rng import Purpose, below, fold, stream
-from gtea.sampling.graph import Graph, graph_of, visible_events, visible_slots
+from gtea.sampling.graph import Graph, edge_between, graph_of, visible_events, visible_slots
 from gtea.store.view import View
 
 # With half of the items taken, 32 tries fail once in four thousand million draws; then we count instead of trying.
@@ -117,12 +117,5 @@ def linked(graph: Graph, u: int, v: int) -> bool:
 
 @jit
 def _linked_from(graph: Graph, a: int, b: int) -> bool:
-    low, high = 0, len(graph.edge_a)
-    while low < high:
-        middle = (low + high) // 2
-        if graph.edge_a[middle] < a or (graph.edge_a[middle] == a and graph.edge_b[middle] < b):
-            low = middle + 1
-        else:
-            high = middle
-    found = low < len(graph.edge_a) and graph.edge_a[low] == a and graph.edge_b[low] == b
-    return found and graph.edge_first_time[low] < graph.cut
+    edge = edge_between(graph, a, b)
+    return edge >= 0 and graph.edge_first_time[edge] < graph.cut

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from gtea.data.atomic import replacing
 from gtea.errors import UsageError
-from gtea.scoring.model import NodeModel
+from gtea.scoring.model import LinkModel, NodeModel
 from gtea.store.store import Store
 from gtea.tasks.accounts import read_accounts
+from gtea.tasks.pairs import read_pairs
 
 _TOP = 10
 
@@ -32,26 +33,54 @@ def score_accounts(
     device: torch.device,
 ) -> dict[str, Any]:
     """Score accounts and write the table; returns what was done and the first ten rows."""
-    if out.suffix not in (".parquet", ".csv"):
-        raise UsageError(f"--out {out.name}: must end in .parquet or .csv. Try scores.parquet.")
+    _require_suffix(out)
     opened, ready = Store.open(store), NodeModel.open(model, device)
     nodes = np.arange(opened.num_nodes)
     if accounts is not None:
         nodes = read_accounts(accounts, opened, unknown=unknown).nodes
     cut = opened.as_of(as_of).cut
     table = _ranked(opened, ready, nodes, ready.probabilities(opened, cut, nodes))
+    return {**_write(table, out), "accounts": len(nodes), "as_of": cut, "as_of_date": opened.date(cut)}
+
+
+def score_pairs(
+    model: Path,
+    store: Path,
+    pairs: Any,
+    out: Path,
+    *,
+    as_of: str | None = None,
+    unknown: Literal["error", "skip"] = "error",
+    device: torch.device,
+) -> dict[str, Any]:
+    """Score pairs and write the table; returns what was done and the first ten rows."""
+    _require_suffix(out)
+    opened, ready = Store.open(store), LinkModel.open(model, device)
+    found = read_pairs(pairs, opened, unknown=unknown)
+    cut = opened.as_of(as_of).cut
+    scores = ready.probabilities(opened, cut, found.src, found.dst)
+    order = np.lexsort((found.dst, found.src, -scores))
+    columns = {
+        "src": opened.accounts.take(found.src[order]),
+        "dst": opened.accounts.take(found.dst[order]),
+        "score": scores[order],
+        "rank": np.arange(1, len(found) + 1),
+    }
+    return {**_write(pa.table(columns), out), "pairs": len(found), "as_of": cut, "as_of_date": opened.date(cut)}
+
+
+def _require_suffix(out: Path) -> None:
+    if out.suffix not in (".parquet", ".csv"):
+        raise UsageError(f"--out {out.name}: must end in .parquet or .csv. Try scores.parquet.")
+
+
+def _write(table: pa.Table, out: Path) -> dict[str, Any]:
     with replacing(out) as stream:
         if out.suffix == ".parquet":
             pq.write_table(table, stream)
         else:
             pacsv.write_csv(table, stream)
-    return {
-        "out": str(out),
-        "accounts": len(nodes),
-        "as_of": cut,
-        "as_of_date": opened.date(cut),
-        "top": table.slice(0, _TOP).to_pylist(),
-    }
+    return {"out": str(out), "top": table.slice(0, _TOP).to_pylist()}
 
 
 def _ranked(store: Store, model: NodeModel, nodes: NDArray[np.int64], probabilities: NDArray[np.float64]) -> pa.Table:

@@ -73,6 +73,10 @@ class Store:
                     ) from error
         raise AssertionError("unreachable")
 
+    def __sklearn_clone__(self) -> Store:
+        """The store itself: it never changes, so that clones of an estimator may share it, and nothing is copied."""
+        return self
+
     def __repr__(self) -> str:
         counts = ", ".join(f"{count:,} {name}" for name, count in self.manifest.counts.items() if name != "self_loops")
         return f"<gtea.Store {self.path.name}: {counts}>"

@@ -89,6 +89,26 @@ def read_labels(
     return Labels(labels.nodes, labels.targets, classes, labels.known_at, report)
 
 
+def labels_of(
+    nodes: NDArray[np.int64], targets: NDArray[np.int64], classes: tuple[str, ...], store: Store, name: str
+) -> Labels:
+    """Labels that are given as arrays. Repeated accounts are folded as in ``read_labels``.
+
+    Args:
+        name: What they are called in messages and in the report.
+    """
+    labels = _folded(nodes, targets, classes, None, name, store)
+    _require_two(labels, name)
+    report = {
+        "source": name,
+        "rows": len(nodes),
+        "accounts": len(labels),
+        "repeated_rows": len(nodes) - len(labels),
+        "classes": class_counts(labels.targets, classes),
+    }
+    return Labels(labels.nodes, labels.targets, classes, None, report)
+
+
 def positive_class(labels: Labels, given: str | None = None) -> str | None:
     """The class that is looked for: the one given, else the rarer of two, of equals the last by name.
 

@@ -2,9 +2,9 @@
 
 ``temporal_split`` is the default: a model is judged on accounts that appeared after those it was trained on, as it
 will be in use. ``stratified_folds`` are the paper's: any account may land anywhere, the graph is the same for all,
-and figures come out higher.
+and figures come out higher. ``validation_split`` has no test part: it is for callers who judge for themselves.
 
-Both leave out, and count, labels that don't exist yet as of the moment asked for: accounts without an event before it
+All leave out, and count, labels that don't exist yet as of the moment asked for: accounts without an event before it
 (the model would have nothing to look at) and labels that become known only at or after it.
 """
 
@@ -47,12 +47,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Split:
-    """Three parts that share no account."""
+    """Parts that share no account."""
 
     name: str
     train: Part
     validation: Part
-    test: Part
+    test: Part | None
+    """None where whoever asked judges the model elsewhere."""
     left_out: dict[str, int]
     """Labelled accounts in no part, by reason."""
     unit: str
@@ -61,7 +62,8 @@ class Split:
     @property
     def parts(self) -> dict[str, Part]:
         """The parts by name, in the order of their use."""
-        return {"train": self.train, "validation": self.validation, "test": self.test}
+        test = {} if self.test is None else {"test": self.test}
+        return {"train": self.train, "validation": self.validation, **test}
 
     def describe(self) -> dict[str, Any]:
         """Sizes, classes and intervals of the parts, ready for JSON."""
@@ -131,6 +133,26 @@ def stratified_folds(
     return tuple(splits)
 
 
+def validation_split(labels: Labels, store: Store, *, fraction: float = 0.25, as_of: Moment | None = None) -> Split:
+    """Train on the accounts that appeared first, validate on the latest; both see the graph as of ``as_of``.
+
+    Where that would leave a part without one of the classes, the latest accounts of each class validate.
+    """
+    if not 0 < fraction < 1:
+        raise UsageError(f"validation_fraction: must be above 0 and below 1 (got {fraction}). Try 0.25.")
+    cut = store.as_of(as_of).cut
+    appeared = first_events(store, labels.nodes)
+    index, left_out = _usable(labels, appeared, store, cut)
+    index = index[np.argsort(appeared[index], kind="stable")]
+    targets = labels.targets[index]
+    kinds = np.unique(targets)
+    late = np.arange(len(index)) >= round(len(index) * (1 - fraction))
+    if any(len(np.unique(targets[part])) < len(kinds) for part in (late, ~late)):
+        late = _latest_of_each(targets, labels, fraction)
+    train, validation = (_part(np.sort(piece), cut, labels, appeared) for piece in (index[~late], index[late]))
+    return Split("validation on the latest", train, validation, None, left_out, store.unit)
+
+
 def first_events(store: Store, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
     """The time of each node's first event; the largest int64 for a node that has none."""
     arrays = store.arrays
@@ -190,6 +212,21 @@ def _known(labels: Labels, index: NDArray[np.int64], cut: int) -> NDArray[np.boo
 def _boundary(before: NDArray[np.int64], after: NDArray[np.int64]) -> int:
     """The cut between two parts, given when their accounts appeared."""
     return int(max(after[0], before[-1] + 1))
+
+
+def _latest_of_each(targets: NDArray[np.int64], labels: Labels, fraction: float) -> NDArray[np.bool_]:
+    """Of examples in time order, whether each is among the latest of its class: at least one, and never all."""
+    late = np.zeros(len(targets), dtype=bool)
+    for kind in np.unique(targets):
+        places = np.flatnonzero(targets == kind)
+        if len(places) < 2:
+            raise DataError(
+                "labels: training and validation need at least 2 accounts of every class "
+                f"(got 1 of {labels.classes[int(kind)]!r}). Add labels, or leave the class out."
+            )
+        held = min(max(round(len(places) * fraction), 1), len(places) - 1)
+        late[places[-held:]] = True
+    return late
 
 
 def _dealt(index: NDArray[np.int64], labels: Labels, k: int, seed: int) -> list[NDArray[np.int64]]:

@@ -20,8 +20,7 @@ def model_card(model: SavedModel) -> str:
         f"GTEA, {chosen['encoder']} encoder, {time} time encoding, {chosen['attention']} attention, "
         f"{chosen['num_layers']} layers, {num_weights:,} weights.",
         "",
-        f"- Task: classification of accounts into {', '.join(map(repr, config['classes']))}"
-        + (f"; scores are the probability of {config['positive']!r}" if config["positive"] else ""),
+        f"- Task: {_task(config)}",
         f"- Made: {facts['created']}, in {facts['training_seconds']} s, seed {facts['seed']}, "
         f"{facts['threads']} threads, gtea {facts['versions']['gtea']}, torch {facts['versions']['torch']}",
         f"- Data digest: `{facts['data_digest']}`",
@@ -33,18 +32,37 @@ def model_card(model: SavedModel) -> str:
         "",
         *_metric_table(metrics),
         "",
-        "The test part was looked at once, with the weights that did best on the validation part. Gaps of about 0.005 "
-        "between models are noise.",
+        _judged(metrics),
         "",
         "## What to mind",
         "",
-        "- Scores rank accounts for people to look at; they are no verdict.",
-        "- The model knows what training accounts did before the end of the training window. Behaviour changes; judge "
-        "it again on fresh labels.",
+        *_warnings(config),
         "- Accounts without any event before the scoring date are told apart by their own features only.",
         "",
     ]
     return "\n".join(lines)
+
+
+def _task(config: Mapping[str, Any]) -> str:
+    if config["task"] == "links":
+        return "will two accounts have an event in the time to come; scores are the probability that they will"
+    scores = f"; scores are the probability of {config['positive']!r}" if config["positive"] else ""
+    return f"classification of accounts into {', '.join(map(repr, config['classes']))}{scores}"
+
+
+def _warnings(config: Mapping[str, Any]) -> list[str]:
+    if config["task"] == "links":
+        return [
+            "- Scores rank pairs. As probabilities they hold where one pair in two is a link, as in training; "
+            "among all pairs far fewer are.",
+            "- Accuracy and F1 are at the threshold that does best on the validation part. Behaviour changes; judge "
+            "the model again on fresh events.",
+        ]
+    return [
+        "- Scores rank accounts for people to look at; they are no verdict.",
+        "- The model knows what training accounts did before the end of the training window. Behaviour changes; judge "
+        "it again on fresh labels.",
+    ]
 
 
 def _split_lines(split: Mapping[str, Any]) -> list[str]:
@@ -52,7 +70,16 @@ def _split_lines(split: Mapping[str, Any]) -> list[str]:
 
 
 def _metric_table(metrics: Mapping[str, Any]) -> list[str]:
-    names = list(metrics["test"])
-    figures = {name: (metrics["validation"].get(name, float("nan")), metrics["test"][name]) for name in names}
-    rows = [f"| {name} | {validation:.4f} | {test:.4f} |" for name, (validation, test) in figures.items()]
-    return ["| metric | validation | test |", "|---|---|---|", *rows]
+    parts = [part for part in ("validation", "test") if part in metrics]
+    rows = [[name, *(f"{metrics[part].get(name, float('nan')):.4f}" for part in parts)] for name in metrics[parts[-1]]]
+    return [f"| {' | '.join(cells)} |" for cells in (["metric", *parts], ["---", *("---" for _ in parts)], *rows)]
+
+
+def _judged(metrics: Mapping[str, Any]) -> str:
+    noise = "Gaps of about 0.005 between models are noise."
+    if "test" in metrics:
+        return f"The test part was looked at once, with the weights that did best on the validation part. {noise}"
+    return (
+        "There was no test part. The weights are those that did best on the validation part, so that its figures "
+        f"flatter the model. {noise}"
+    )

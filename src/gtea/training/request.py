@@ -1,4 +1,4 @@
-"""What a user asks of training, made ready: store, labels, split, settings."""
+"""What a user asks of training, made ready: store, labels or links, split, settings."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from typing import Any, Literal
 
 import torch
 
-from gtea.config import ModelConfig, RunConfig, read_config
+from gtea.config import ModelConfig, RunConfig, TrainConfig, read_config
 from gtea.config import variant as model_variant
 from gtea.data.atomic import replace_json
 from gtea.errors import UsageError
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels, positive_class, read_labels
+from gtea.tasks.links import LinkSplit, split_links
 from gtea.tasks.metrics import mean_and_std
 from gtea.tasks.splits import Split, stratified_folds, temporal_split
 from gtea.training.device import resolve_device
+from gtea.training.links import LinkRun
 from gtea.training.loop import Listener
 from gtea.training.nodes import NodeRun, train_nodes
+from gtea.training.story import Task, train_task
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,10 @@ class NodeRequest:
         """One training of this request."""
         return NodeRun(self.store, self.labels, self.positive, split, config, folder, self.device)
 
+    def once(self, folder: Path) -> NodeRun:
+        """The training of the split that the settings name."""
+        return self.run(self.split(), self.config, folder)
+
     def split(self) -> Split:
         """The split that the settings name."""
         chosen = self.config.split
@@ -68,10 +75,49 @@ class NodeRequest:
         return stratified_folds(self.labels, self.store, k=k, seed=self.config.train.seed, as_of=self.as_of)
 
 
-def run_once(request: NodeRequest, out: str | None, resume: str | None, listener: Listener) -> dict[str, Any]:
+@dataclass(frozen=True)
+class LinkRequest:
+    """A link prediction to be trained."""
+
+    store: Store
+    split: LinkSplit
+    config: RunConfig
+    device: torch.device
+
+    @staticmethod
+    def read(
+        store: Path,
+        *,
+        variant: str | None = None,
+        config: Path | None = None,
+        settings: Sequence[str] = (),
+        graph_until: str | None = None,
+        as_of: str | None = None,
+        device: str = "auto",
+    ) -> LinkRequest:
+        """Open the store, read the settings, cut the windows, and refuse what doesn't fit together."""
+        # Positives and negatives are as many: a ranking says more than classes at a threshold.
+        model = model_variant(variant) if variant else ModelConfig()
+        base = RunConfig(model=model, train=TrainConfig(metric="average_precision"))
+        resolved = read_config(config, settings, base)
+        if resolved.split.kind != "temporal":
+            raise UsageError("split.kind: links are split by time (got 'folds'). Leave it out.")
+        opened = Store.open(store)
+        split = split_links(opened, graph_until=graph_until, protocol=resolved.split.protocol, as_of=as_of)
+        return LinkRequest(opened, split, resolved, resolve_device(device))
+
+    def once(self, folder: Path) -> LinkRun:
+        """The training of this request."""
+        return LinkRun(self.store, self.split, self.config, folder, self.device)
+
+
+def run_once(
+    request: NodeRequest | LinkRequest, out: str | None, resume: str | None, listener: Listener
+) -> dict[str, Any]:
     """Train one model, or go on with it."""
     folder = _folder(out, resume)
-    model = train_nodes(request.run(request.split(), request.config, folder), listener, resume=resume is not None)
+    task: Task[Any] = request.once(folder)
+    model = train_task(task, listener, resume=resume is not None)
     return {"out": str(folder), **model.metrics}
 
 

@@ -1,0 +1,52 @@
+"""Pairs in, a pair batch out: the surroundings of both ends and, where it is read, what the two did together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from gtea.batch import Histories, PairBatch
+from gtea.jit import jit
+from gtea.sampling.collate import Collator, distinct
+from gtea.sampling.graph import Graph, edge_between, graph_of
+
+
+class PairCollator:
+    """Makes batches of pairs from one view. What a pair is given does not depend on the other pairs."""
+
+    def __init__(self, collator: Collator, *, with_histories: bool) -> None:
+        self._collator = collator
+        self._with_histories = with_histories
+        self._graph = graph_of(collator.view)
+        self._directed = collator.view.store.directed
+
+    def batch(self, src: NDArray[np.integer[Any]], dst: NDArray[np.integer[Any]], epoch: int = 0) -> PairBatch:
+        """The batch of some pairs; answer i of the model is pair i's."""
+        seeds, (left, right) = distinct(src, dst)
+        histories = self._histories(src, dst) if self._with_histories else None
+        batch = self._collator.batch(seeds, epoch)
+        return PairBatch(batch, torch.from_numpy(left), torch.from_numpy(right), histories)
+
+    def _histories(self, src: NDArray[np.integer[Any]], dst: NDArray[np.integer[Any]]) -> Histories:
+        """The pairs' own histories before the cut; of a directed store, what src sent to dst."""
+        edges = _edges(self._graph, src.astype(np.int64), dst.astype(np.int64), self._directed)
+        known = np.flatnonzero(edges >= 0)
+        found = self._collator.histories(edges[known], src[known].astype(np.int64))
+        lengths = torch.zeros(len(edges), dtype=torch.int64)
+        lengths[torch.from_numpy(known)] = found.offset.diff()
+        # Pairs without an edge hold no events, so that the rows stay where they are.
+        offset = torch.cat([found.offset[:1], lengths.cumsum(0)])
+        return Histories(offset, found.time, found.features)
+
+
+@jit
+def _edges(graph: Graph, src: NDArray[np.int64], dst: NDArray[np.int64], directed: bool) -> NDArray[np.int64]:
+    """The edge of each pair, -1 where there is none."""
+    edges = np.empty(len(src), dtype=np.int64)
+    for i in range(len(src)):
+        swap = not directed and src[i] > dst[i]
+        edges[i] = edge_between(graph, dst[i], src[i]) if swap else edge_between(graph, src[i], dst[i])
+    return edges

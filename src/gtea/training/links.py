@@ -1,0 +1,114 @@
+"""Training a link predictor from a store: which pairs have an event in the time to come?
+
+For each pair that does, one that doesn't is put beside it, drawn from what the part may see: anew in every epoch of
+training, always the same for validation and test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from gtea.batch import PairBatch
+from gtea.checkpoint import SavedModel
+from gtea.config import InputSpec, RunConfig
+from gtea.inference import LinkScorer
+from gtea.nn.link_predictor import LinkPredictor
+from gtea.sampling.inputs import collator_for
+from gtea.sampling.negatives import NegativeSampler
+from gtea.sampling.pairs import PairCollator
+from gtea.sampling.preprocessing import Preprocessing
+from gtea.store.store import Store
+from gtea.tasks.links import LinkPart, LinkSplit
+from gtea.tasks.metrics import best_threshold, link_metrics
+from gtea.training.loop import Listener
+from gtea.training.story import Lessons, train_task
+
+
+@dataclass(frozen=True)
+class LinkRun:
+    """What is to be trained, on what, and where it goes."""
+
+    store: Store
+    split: LinkSplit
+    config: RunConfig
+    folder: Path
+    device: torch.device
+
+    def choices(self) -> dict[str, Any]:
+        """The split says it all."""
+        return {}
+
+    def answers(self) -> dict[str, Any]:
+        """One answer: the probability of a link."""
+        return {"task": "links"}
+
+    def network(self, spec: InputSpec) -> LinkPredictor:
+        """GTEA and the head that the configuration names."""
+        return LinkPredictor(self.config.model, spec, self.config.train.seed)
+
+    def lessons(self, network: LinkPredictor, preprocessing: Preprocessing) -> Lessons[PairBatch]:
+        """Binary cross-entropy of the training pairs and as many negatives."""
+        part, seed = self.split.train, self.config.train.seed
+        collator = collator_for(self.store, part.as_of, preprocessing, self.config)
+        pairs = PairCollator(collator, with_histories=network.reads_history)
+        negatives = NegativeSampler(collator.view, seed)
+
+        def make(items: NDArray[np.int64], epoch: int) -> PairBatch:
+            src, drawn = part.src[items], negatives.draw(part.src[items], items, epoch)
+            return pairs.batch(np.concatenate([src, src]), np.concatenate([part.dst[items], drawn]), epoch)
+
+        def loss_of(items: NDArray[np.int64], batch: PairBatch) -> Tensor:
+            logits = network(batch.to(self.device))
+            # The positives come first.
+            truth = (torch.arange(len(logits), device=self.device) < len(items)).to(logits.dtype)
+            return functional.binary_cross_entropy_with_logits(logits, truth)
+
+        judgement = _Judgement(self, network, preprocessing, self.split.validation)
+
+        def judge() -> Mapping[str, float]:
+            true, false = judgement.probabilities()
+            return link_metrics(true, false, threshold=best_threshold(true, false))
+
+        return Lessons(make, len(part), loss_of, judge)
+
+    def judged(self, network: LinkPredictor, preprocessing: Preprocessing) -> dict[str, Any]:
+        """Each part on the graph that it may see; accuracy and F1 at the threshold that suits the validation part."""
+        validation = _Judgement(self, network, preprocessing, self.split.validation).probabilities()
+        test = _Judgement(self, network, preprocessing, self.split.test).probabilities()
+        threshold = best_threshold(*validation)
+        return {
+            "validation": link_metrics(*validation, threshold=threshold),
+            "test": link_metrics(*test, threshold=threshold),
+            "threshold": threshold,
+        }
+
+
+def train_links(run: LinkRun, listener: Listener, *, resume: bool = False) -> SavedModel:
+    """Train, keep the best weights by the validation part, judge them once on the test part, and save."""
+    return train_task(run, listener, resume=resume)
+
+
+class _Judgement:
+    """The pairs of a part and the negatives beside them, which stay the same."""
+
+    def __init__(self, run: LinkRun, network: LinkPredictor, preprocessing: Preprocessing, part: LinkPart) -> None:
+        config = run.config
+        collator = collator_for(run.store, part.as_of, preprocessing, config)
+        self._part = part
+        self._drawn = NegativeSampler(collator.view, config.train.seed).draw(part.src, np.arange(len(part)))
+        self._scorer = LinkScorer(network, collator, config.sampling.batch_size, run.device, config.train.workers)
+
+    def probabilities(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Of the positives, and of the negatives as a column."""
+        part = self._part
+        positive = self._scorer.probabilities(part.src, part.dst)
+        return positive, self._scorer.probabilities(part.src, self._drawn)[:, None]

@@ -1,0 +1,151 @@
+"""From a task to a saved model: the same story for accounts and links."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from gtea.checkpoint import SavedModel, save_model
+from gtea.config import InputSpec, RunConfig
+from gtea.sampling.inputs import input_spec, preprocessing_for
+from gtea.sampling.loader import Loader
+from gtea.sampling.preprocessing import Preprocessing
+from gtea.store.store import Store
+from gtea.tasks.links import LinkSplit
+from gtea.tasks.splits import Split
+from gtea.training import record
+from gtea.training.card import model_card
+from gtea.training.loop import Listener, train
+from gtea.training.state import State
+
+Made = TypeVar("Made")
+Network = TypeVar("Network", bound=nn.Module)
+
+
+@dataclass(frozen=True)
+class Lessons(Generic[Made]):
+    """What the loop needs of a task: batches by item numbers and epoch, their mean loss, and a judgement."""
+
+    make: Callable[[NDArray[np.int64], int], Made]
+    num_items: int
+    loss_of: Callable[[NDArray[np.int64], Made], Tensor]
+    judge: Callable[[], Mapping[str, float]]
+
+
+class Task(Protocol[Network]):
+    """What is to be trained, on what, and where it goes."""
+
+    @property
+    def store(self) -> Store:
+        """The events."""
+
+    @property
+    def split(self) -> Split | LinkSplit:
+        """Which examples train, choose and judge, and what each part may see."""
+
+    @property
+    def config(self) -> RunConfig:
+        """The settings."""
+
+    @property
+    def folder(self) -> Path:
+        """Where the run and its model are kept."""
+
+    @property
+    def device(self) -> torch.device:
+        """What computes."""
+
+    def choices(self) -> dict[str, Any]:
+        """What decides the weights besides settings, split and store."""
+
+    def answers(self) -> dict[str, Any]:
+        """The task and what its answers mean, as they stand in the model's configuration."""
+
+    def network(self, spec: InputSpec) -> Network:
+        """The network before training."""
+
+    def lessons(self, network: Network, preprocessing: Preprocessing) -> Lessons[Any]:
+        """How to train and judge the network."""
+
+    def judged(self, network: Network, preprocessing: Preprocessing) -> dict[str, Any]:
+        """The figures of validation and test part, each on the graph that it may see."""
+
+
+def train_task(task: Task[Network], listener: Listener, *, resume: bool = False) -> SavedModel:
+    """Train, keep the best weights by the validation part, judge them once on the test part, and save."""
+    torch.use_deterministic_algorithms(True)
+    began = time.monotonic()
+    identity = _identity(task)
+    if resume:
+        record.resume(task.folder, identity)
+    else:
+        record.begin(task.folder, identity)
+    preprocessing = preprocessing_for(task.store, task.split.train.as_of, task.config)
+    network = task.network(input_spec(preprocessing)).to(task.device)
+    settings = task.config.train
+    optimiser = torch.optim.Adam(network.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
+    state = State(network, optimiser, {})
+    if resume:
+        state.load(task.folder)
+    _fit(task, state, task.lessons(network, preprocessing), listener)
+    network.load_state_dict(state.best)
+    model = _saved(task, state, preprocessing, task.judged(network, preprocessing), time.monotonic() - began)
+    save_model(task.folder, model, model_card(model))
+    record.discard_checkpoint(task.folder)
+    return model
+
+
+def _fit(task: Task[Network], state: State, lessons: Lessons[Any], listener: Listener) -> None:
+    config = task.config
+    loader = Loader(
+        lessons.make,
+        lessons.num_items,
+        batch_size=config.sampling.batch_size,
+        seed=config.train.seed,
+        workers=config.train.workers,
+    )
+    train(state, loader, lessons.loss_of, lessons.judge, config.train, task.folder, listener)
+
+
+def _identity(task: Task[Network]) -> record.Run:
+    kind = {"kind": task.answers()["task"], **task.choices(), "split": task.split.describe()}
+    return record.Run(task.config.to_json(), kind, task.store.digest, record.threads())
+
+
+def _saved(
+    task: Task[Network], state: State, preprocessing: Preprocessing, metrics: dict[str, Any], seconds: float
+) -> SavedModel:
+    progress = state.progress
+    return SavedModel(
+        state.best,
+        {
+            **task.answers(),
+            "input": dataclasses.asdict(input_spec(preprocessing)),
+            "run": task.config.to_json(),
+        },
+        preprocessing.to_json(),
+        {
+            **metrics,
+            "best_epoch": progress.best_epoch,
+            "epochs": progress.epoch,
+            "split": task.split.describe(),
+        },
+        {
+            "data_digest": task.store.digest,
+            "seed": task.config.train.seed,
+            "threads": record.threads(),
+            "versions": record.versions(),
+            "created": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+            "training_seconds": round(seconds, 1),
+        },
+    )

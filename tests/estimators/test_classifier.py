@@ -1,0 +1,217 @@
+"""GTEAClassifier, alone and in scikit-learn's hands."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.base import clone, is_classifier
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+import gtea as package
+from gtea.data.payments import PaymentsSpec, write_payments
+from gtea.errors import DataError, UsageError
+from gtea.estimators.classifier import GTEAClassifier
+from gtea.store.ingest import ingest
+from gtea.store.store import Store
+from gtea.tasks.labels import read_labels
+
+QUICK: dict[str, Any] = {
+    "d_node": 6, "d_edge": 4, "fanout": 3, "max_events": 4, "batch_size": 32, "epochs": 1, "lr": 0.01, "device": "cpu",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Networks as small as these only wait for each other on several threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    folder = tmp_path_factory.mktemp("payments")
+    events, _ = write_payments(PaymentsSpec(accounts=80, events=1000, illicit_share=0.4), folder)
+    return ingest(
+        events, src="payer", dst="payee", time="timestamp", features=["amount"], time_unit="s", out=folder / "s"
+    )
+
+
+@pytest.fixture(scope="module")
+def examples(store: Store) -> tuple[np.ndarray, np.ndarray]:
+    """Accounts and labels, in an order that is not the store's."""
+    labels = read_labels(store.path.parent / "labels.csv", store)
+    order = np.random.default_rng(0).permutation(len(labels))
+    accounts = np.array([store.account(int(node)) for node in labels.nodes])
+    return accounts[order], np.array(labels.classes)[labels.targets][order]
+
+
+@pytest.fixture(scope="module")
+def fitted(store: Store, examples: Any) -> GTEAClassifier:
+    return GTEAClassifier(store, **QUICK).fit(*examples)
+
+
+def test_probabilities_labels_and_embeddings(fitted: GTEAClassifier, examples: Any) -> None:
+    accounts, y = examples
+    chances = fitted.predict_proba(accounts[:7])
+    assert chances.shape == (7, 2)
+    np.testing.assert_allclose(chances.sum(axis=1), 1)
+    assert fitted.classes_.tolist() == sorted(set(y))
+    assert fitted.predict(accounts[:7]).tolist() == fitted.classes_[chances.argmax(axis=1)].tolist()
+    assert fitted.transform(accounts[:7]).shape == (7, 6)
+    assert len(fitted.get_feature_names_out()) == 6
+    assert 0 <= fitted.score(accounts, y) <= 1
+    assert is_classifier(fitted)
+    assert fitted.n_features_in_ == 1
+
+
+def test_the_same_seed_gives_the_same_model_and_another_another(
+    store: Store, fitted: GTEAClassifier, examples: Any
+) -> None:
+    accounts, y = examples
+    again = GTEAClassifier(str(store.path), **QUICK).fit(list(accounts[::-1]), list(y[::-1]))
+    np.testing.assert_array_equal(again.predict_proba(accounts), fitted.predict_proba(accounts))
+    assert again.graph == str(store.path)
+    other = GTEAClassifier(store, **QUICK, random_state=1).fit(accounts, y)
+    assert (other.predict_proba(accounts) != fitted.predict_proba(accounts)).any()
+
+
+def test_cloning_shares_the_store(store: Store) -> None:
+    estimator = GTEAClassifier(store, lr=0.5)
+    copy = clone(estimator)
+    assert copy is not estimator
+    assert copy.graph is store
+    assert copy.get_params() == estimator.get_params()
+    assert copy.set_params(lr=0.25).lr == 0.25
+    assert estimator.lr == 0.5
+
+
+def test_cross_validation(store: Store, examples: Any) -> None:
+    scores = cross_val_score(GTEAClassifier(store, **QUICK), *examples, cv=2, scoring="roc_auc", error_score="raise")
+    assert np.isfinite(scores).all()
+
+
+def test_grid_search(store: Store, examples: Any) -> None:
+    grid = {"lr": np.array([0.001, 0.02]), "d_node": np.array([4])}
+    search = GridSearchCV(GTEAClassifier(store, **QUICK), grid, cv=2, error_score="raise").fit(*examples)
+    assert search.best_params_["lr"] in (0.001, 0.02)
+    assert search.best_estimator_.graph is store
+    assert search.predict(examples[0][:3]).shape == (3,)
+
+
+@pytest.mark.parametrize("ensemble", [True, False])
+def test_calibration(store: Store, examples: Any, ensemble: bool) -> None:
+    accounts, y = examples
+    model = CalibratedClassifierCV(GTEAClassifier(store, **QUICK), cv=2, ensemble=ensemble).fit(accounts, y)
+    np.testing.assert_allclose(model.predict_proba(accounts).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("kind", ["str", "int", "bool"])
+def test_a_saved_model_gives_the_same_answers(store: Store, examples: Any, tmp_path: Path, kind: str) -> None:
+    accounts, y = examples
+    labels = {"str": y, "int": np.where(y == y[0], 10, 9), "bool": y == y[0]}[kind]
+    model = GTEAClassifier(store, **QUICK).fit(accounts, labels)
+    model.save(tmp_path / "m")
+    loaded = package.load(tmp_path / "m", graph=store, device="cpu")
+    np.testing.assert_array_equal(loaded.predict_proba(accounts), model.predict_proba(accounts))
+    np.testing.assert_array_equal(loaded.transform(accounts), model.transform(accounts))
+    np.testing.assert_array_equal(loaded.predict(accounts), model.predict(accounts))
+    assert loaded.classes_.dtype.kind == labels.dtype.kind
+    assert {**loaded.get_params(), "features": None} == model.get_params()
+    with pytest.raises(UsageError, match=r"m: exists\. Choose another path\."):
+        model.save(tmp_path / "m")
+
+
+def test_labels_that_json_can_not_hold_are_saved_as_words(store: Store, examples: Any, tmp_path: Path) -> None:
+    accounts, y = examples
+    days = np.where(y == y[0], np.datetime64("2024-01-31"), np.datetime64("2024-02-29"))
+    model = GTEAClassifier(store, **QUICK).fit(accounts, days)
+    assert set(model.predict(accounts)) <= set(days)
+    model.save(tmp_path / "m")
+    assert package.load(tmp_path / "m", store).classes_.tolist() == ["2024-01-31", "2024-02-29"]
+
+
+def test_the_command_line_scores_with_it(
+    gtea: Callable[..., Any], store: Store, fitted: GTEAClassifier, examples: Any, tmp_path: Path
+) -> None:
+    fitted.save(tmp_path / "m")
+    assert "There was no test part" in (tmp_path / "m" / "MODEL_CARD.md").read_text()
+    outcome = gtea("score", tmp_path / "m", store.path, "--out", tmp_path / "scores.csv", "--device", "cpu")
+    assert outcome.code == 0, outcome.err
+    with (tmp_path / "scores.csv").open(newline="") as stream:
+        rows = {row["account"]: float(row[f"p_{fitted.classes_[0]}"]) for row in csv.DictReader(stream)}
+    expected = fitted.predict_proba(examples[0])[:, 0]
+    np.testing.assert_allclose([rows[account] for account in examples[0]], expected, rtol=1e-9)
+    judged = gtea("evaluate", tmp_path / "m", store.path, "--labels", store.path.parent / "labels.csv", "--json")
+    assert json.loads(judged.out)["accounts"] == len(examples[0])
+
+
+def test_a_model_of_gtea_train_can_be_loaded(
+    gtea: Callable[..., Any], store: Store, examples: Any, tmp_path: Path
+) -> None:
+    settings = ["model.d_node=6", "train.epochs=1", "sampling.fanout=3", "sampling.max_events=4"]
+    words = [word for setting in settings for word in ("--set", setting)]
+    outcome = gtea("train", store.path, "--labels", store.path.parent / "labels.csv", *words, "--out", tmp_path / "m")
+    assert outcome.code == 0, outcome.err
+    loaded = package.load(tmp_path / "m", store)
+    assert set(loaded.predict(examples[0])) <= set(examples[1])
+    assert loaded.d_node == 6
+
+
+def test_columns_of_one_are_accounts_too(fitted: GTEAClassifier, examples: Any) -> None:
+    accounts = examples[0][:5]
+    expected = fitted.predict_proba(accounts)
+    for same in (accounts.reshape(-1, 1), pd.DataFrame({"account": accounts}), pd.Series(accounts), list(accounts)):
+        np.testing.assert_array_equal(fitted.predict_proba(same), expected)
+
+
+def test_nothing_after_the_cut_is_seen(store: Store, examples: Any) -> None:
+    middle = int(np.median(store.arrays.event_time))
+    model = GTEAClassifier(store, as_of=middle, **QUICK).fit(*examples)
+    assert model.cut_ == middle
+    split = model.model_.saved.metrics["split"]
+    assert {split[part]["as_of"] for part in ("train", "validation")} == {middle}
+
+
+def test_accounts_that_are_refused(fitted: GTEAClassifier, examples: Any) -> None:
+    with pytest.raises(DataError, match=r"every account must be in s \(got 1 that are not: 'nobody'\)"):
+        fitted.predict([examples[0][0], "nobody", "nobody"])
+    with pytest.raises(DataError, match=r"one column of ids, not empty \(got shape \(1, 2\)\)"):
+        fitted.predict([list(examples[0][:2])])
+    with pytest.raises(DataError, match=r"ids must be text or whole numbers \(got 1\.5\)"):
+        fitted.predict([1.5])
+
+
+def test_labels_that_are_refused(store: Store, examples: Any) -> None:
+    accounts, y = examples
+    model = GTEAClassifier(store, **QUICK)
+    with pytest.raises(DataError, match=r"one label for each of 80 accounts \(got shape \(79,\)\)"):
+        model.fit(accounts, y[1:])
+    with pytest.raises(DataError, match="at least two classes"):
+        model.fit(accounts, np.zeros(80, int))
+    with pytest.raises(DataError, match="classes, not measurements"):
+        model.fit(accounts, np.linspace(0, 1, 80))
+    with pytest.raises(DataError, match="labels must be of one kind"):
+        model.fit(accounts, np.array(["a", None] * 40, dtype=object))
+    with pytest.raises(DataError, match="an account may have one label"):
+        model.fit([accounts[0], accounts[0], accounts[1]], ["a", "b", "a"])
+
+
+def test_settings_that_are_refused(store: Store, examples: Any) -> None:
+    with pytest.raises(UsageError, match=r"model\.encoder must be one of"):
+        GTEAClassifier(store, encoder="lstn").fit(*examples)
+    with pytest.raises(UsageError, match="validation_fraction: must be above 0 and below 1"):
+        GTEAClassifier(store, validation_fraction=1).fit(*examples)
+    with pytest.raises(NotFittedError):
+        GTEAClassifier(store).predict(examples[0])
