@@ -96,6 +96,20 @@ def test_the_whole_path(gtea: Run, tmp_path: Path) -> None:
     assert (as_json.code, json.loads(as_json.out)["ok"]) == (4, False)
 
 
+@pytest.mark.slow
+def test_the_demo_goes_all_the_way_and_is_quick_the_second_time(gtea: Run, tmp_path: Path) -> None:
+    words = ("demo", "--accounts", "120", "--events", "1500", "--out", tmp_path / "d", "--json")
+    first = json.loads(gtea(*words).out)
+    assert 0 <= first["gtea"]["macro_f1"] <= 1
+    assert 0 <= first["tree"]["macro_f1"] <= 1
+    assert [row["rank"] for row in first["top"]] == list(range(1, 11))
+    written = (tmp_path / "d" / "payments.model" / "manifest.json").stat().st_mtime_ns
+    again = json.loads(gtea(*words).out)
+    assert again["gtea"] == first["gtea"]
+    assert (tmp_path / "d" / "payments.model" / "manifest.json").stat().st_mtime_ns == written
+    assert "the ten most suspicious accounts" in gtea(*words[:-1]).out
+
+
 def test_histograms_in_a_terminal(gtea: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import pty
 
