@@ -15,7 +15,7 @@ import click
 
 from gtea.cli.output import json_option, print_json
 
-_CORE = ("click", "duckdb", "numpy", "pyarrow", "rich", "safetensors", "sklearn", "torch")
+_CORE = ("click", "duckdb", "numba", "numpy", "pyarrow", "rich", "safetensors", "sklearn", "torch")
 _DISTRIBUTIONS = {"sklearn": "scikit-learn", "torch_geometric": "torch-geometric"}
 # Module -> what it is for and how to get it.
 _OPTIONAL = {
