@@ -77,7 +77,7 @@ def find_rows(store: Store, table: TextTable, columns: Sequence[str], unknown: U
         raise DataError(
             f"{table.name}: every account must be in {store.path.name} (got {len(strangers):,} that are not: "
             f"{', '.join(map(repr, strangers[:SHOWN]))}{more}). Ids are compared exactly as written: check leading "
-            "zeros, spaces and case; or leave such rows out with unknown = skip."
+            "zeros, spaces and case; or leave such rows out with --unknown skip."
         )
     counted = {"accounts": len(strangers), "rows": int((~known).sum()), "first": strangers[:SHOWN]}
     return FoundRows(np.flatnonzero(known), tuple(column[known] for column in nodes), counted)
