@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -60,7 +59,3 @@ def run_of(payments: Payments, tmp_path: Path) -> Callable[..., NodeRun]:
 def quick() -> tuple[str, ...]:
     """The quick settings as words of the command line."""
     return tuple(word for setting in QUICK for word in ("--set", setting))
-
-
-def silent(epoch: int, done: float, facts: Any) -> None:
-    """A listener that doesn't care."""

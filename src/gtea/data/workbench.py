@@ -134,11 +134,6 @@ class Workbench:
         """The only row of a result."""
         return self.rows(sql)[0]
 
-    def table(self, sql: str) -> pa.Table:
-        """A whole result as an Arrow table."""
-        with _explained():
-            return self._connection.sql(sql).to_arrow_table()
-
     def stream(self, sql: str, stage: str = "", batch_rows: int = 1 << 19) -> Iterator[pa.RecordBatch]:
         """A result in batches, in its own order, holding only a few batches at a time."""
         with _explained():
