@@ -53,6 +53,11 @@ class Batch:
         """How many layers the sampled hops feed."""
         return len(self.num_within) - 1
 
+    @property
+    def num_events(self) -> int:
+        """How many events its histories hold."""
+        return self.histories.num_events
+
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
         return dataclasses.replace(
@@ -72,6 +77,11 @@ class PairBatch:
     src: Tensor  # int64 [num_pairs]: place among the seeds
     dst: Tensor  # int64 [num_pairs]
     histories: Histories | None  # each pair's own, as src sees it, empty where they never met; None if nobody asks
+
+    @property
+    def num_events(self) -> int:
+        """How many events its histories hold, the pairs' own included."""
+        return self.batch.num_events + (0 if self.histories is None else self.histories.num_events)
 
     def to(self, device: torch.device | str) -> PairBatch:
         """The same pairs on another device."""

@@ -20,6 +20,7 @@ from gtea.scoring.model import LinkModel, NodeModel
 from gtea.store.store import Store
 from gtea.tasks.links import split_links
 from gtea.training.links import LinkRun, train_links
+from gtea.training.loop import Report, silent
 
 Make = Callable[..., LinkRun]
 Run = Callable[..., Any]
@@ -68,10 +69,6 @@ def run_of(store: Store, tmp_path: Path) -> Make:
     return make
 
 
-def silent(epoch: int, done: float, facts: Any) -> None:
-    pass
-
-
 def weights_digest(folder: Path) -> str:
     return hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
 
@@ -83,8 +80,8 @@ class Killed(BaseException):
 def killed_after(batches: int) -> Callable[..., None]:
     seen: list[int] = []
 
-    def listener(epoch: int, done: float, facts: Any) -> None:
-        seen.append(epoch)
+    def listener(report: Report) -> None:
+        seen.append(report.epoch)
         if len(seen) == batches:
             raise Killed
 

@@ -5,20 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
 from gtea.errors import ModelError, UsageError
 from gtea.scoring.model import NodeModel
+from gtea.training.loop import Report, silent
 from gtea.training.nodes import NodeRun, train_nodes
 
 Make = Callable[..., NodeRun]
-
-
-def silent(epoch: int, done: float, facts: Any) -> None:
-    pass
 
 
 def weights_digest(folder: Path) -> str:
@@ -32,7 +28,7 @@ class Killed(BaseException):
 def killed_after(batches: int) -> Callable[..., None]:
     count = 0
 
-    def listener(epoch: int, done: float, facts: Any) -> None:
+    def listener(report: Report) -> None:
         nonlocal count
         count += 1
         if count == batches:

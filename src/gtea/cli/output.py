@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
     from gtea.data.workbench import Progress
+    from gtea.training.loop import Listener, Report
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on standard output.")
 memory_option = click.option(
@@ -75,10 +76,15 @@ def progress_bar() -> Iterator[Progress]:
 
 
 @contextlib.contextmanager
-def training_bar() -> Iterator[Callable[[int, float, Mapping[str, float]], None]]:
-    """A progress bar for training: epoch, loss and speed on standard error; silent where that is not a terminal."""
+def training_bar() -> Iterator[Listener]:
+    """A progress bar for training on standard error; silent where that is not a terminal.
+
+    The time left is that of all epochs: patience may end the run before.
+    """
+    from gtea.training.loop import silent
+
     if not sys.stderr.isatty():
-        yield lambda epoch, done, facts: None
+        yield silent
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -87,8 +93,15 @@ def training_bar() -> Iterator[Callable[[int, float, Mapping[str, float]], None]
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("training", total=1.0)
 
-        def show(epoch: int, done: float, facts: Mapping[str, float]) -> None:
-            figures = ", ".join(f"{name.replace('_', ' ')} {value:.3g}" for name, value in facts.items())
-            bar.update(task, description=f"epoch {epoch + 1}: {figures}", completed=done)
+        def show(report: Report) -> None:
+            done = (report.epoch + report.done) / report.epochs
+            bar.update(task, description=training_line(report), completed=done)
 
         yield show
+
+
+def training_line(report: Report) -> str:
+    """Where training stands, in one line."""
+    best = "" if report.best is None else f", best {report.metric.replace('_', ' ')} {report.best:.4f}"
+    speed = f"{report.events_per_second:,.0f} events/s"
+    return f"epoch {report.epoch + 1} of {report.epochs}: loss {report.loss:.4f}{best}, {speed}"

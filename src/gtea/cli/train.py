@@ -69,13 +69,15 @@ def command(
     With --task links no labels are needed: events before --graph-until are the graph, those after it are cut by time
     into windows that train, choose and judge.
     """
+    from gtea.training.board import with_board
     from gtea.training.request import LinkRequest, NodeRequest, run_folds, run_once
 
     options = _options_of(task, {**options, "folds": folds})
     options["config"] = Path(config) if config else None
     read = LinkRequest.read if task == "links" else NodeRequest.read
     request = read(Path(store), variant=variant, **options)
-    with training_bar() as listener:
+    with training_bar() as bar:
+        listener = with_board(bar)
         if folds is not None and isinstance(request, NodeRequest):
             result = run_folds(request, folds, out, resume, listener)
         else:

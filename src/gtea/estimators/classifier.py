@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -30,6 +30,7 @@ from gtea.tasks.labels import labels_of, positive_class
 from gtea.tasks.splits import validation_split
 from gtea.training.card import model_card
 from gtea.training.device import resolve_device
+from gtea.training.loop import silent
 from gtea.training.nodes import NodeRun, train_nodes
 
 Graph = Store | str | os.PathLike[str]
@@ -125,7 +126,7 @@ class GTEAClassifier(ClassifierMixin, ClassNamePrefixFeaturesOutMixin, Transform
         split = validation_split(labels, store, fraction=self.validation_fraction, as_of=self.as_of)
         with tempfile.TemporaryDirectory(prefix="gtea-") as folder:
             run = NodeRun(store, labels, positive_class(labels), split, self._config(), Path(folder), device)
-            saved = train_nodes(run, _silent)
+            saved = train_nodes(run, silent)
         saved = replace(saved, config={**saved.config, _CLASS_VALUES: _portable(given)})
         return self._fitted(store, split.train.as_of, NodeModel(saved, device), given.values)
 
@@ -229,7 +230,3 @@ def _seed(random_state: int | np.random.RandomState | None) -> int:
 def _plain(value: Any) -> Any:
     """Parameter grids are often numpy's numbers."""
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _silent(epoch: int, done: float, figures: Mapping[str, float]) -> None:
-    """Fitting says nothing on its way, as scikit-learn's estimators don't."""

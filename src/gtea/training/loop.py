@@ -9,9 +9,9 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 from numpy.typing import NDArray
@@ -25,11 +25,45 @@ from gtea.sampling.loader import Loader
 from gtea.training.state import State
 
 METRICS = "metrics.jsonl"
-Made = TypeVar("Made")
 
 
-Listener = Callable[[int, float, Mapping[str, float]], None]
-"""Told after each batch: the epoch, the share of it that is done, and figures such as the loss."""
+class Counted(Protocol):
+    """A batch, as far as the loop looks into it."""
+
+    @property
+    def num_events(self) -> int:
+        """How many events the encoders read."""
+
+
+Made = TypeVar("Made", bound=Counted)
+
+
+@dataclass(frozen=True)
+class Report:
+    """Where training stands, after each batch and once more after each epoch."""
+
+    folder: Path
+    epoch: int
+    epochs: int
+    """The most there may be; patience may end the run before."""
+    done: float
+    """The share of this epoch's batches."""
+    loss: float
+    """Of the batch; after the epoch, its mean."""
+    events_per_second: float
+    """Since training began or was resumed, judging included."""
+    metric: str
+    best: float | None
+    """Of that metric on the validation part, so far."""
+    row: Mapping[str, Any] | None = None
+    """After the epoch: its row of metrics.jsonl."""
+
+
+Listener = Callable[[Report], None]
+
+
+def silent(report: Report) -> None:
+    """The listener of somebody who doesn't care."""
 
 
 def train(
@@ -54,13 +88,16 @@ def train(
             group["lr"] = learning_rate(config, epoch)
         for items, batch in loader.epoch(epoch, start=state.progress.batch):
             loss = _step(state, loss_of, items, batch, config)
+            watch.count(batch.num_events)
             state.progress = state.progress.after_batch(loss, len(items))
-            listener(epoch, state.progress.batch / len(loader), {"loss": loss, **watch.rate(len(items))})
+            listener(_report(state, config, folder, watch, epoch, state.progress.batch / len(loader), loss))
             if watch.due():
                 state.save(folder)
         _end_epoch(state, judge, config)
         state.save(folder)
         _write_history(state, folder)
+        row = state.progress.history[-1]
+        listener(replace(_report(state, config, folder, watch, epoch, 1.0, row["loss"]), row=row))
 
 
 def learning_rate(config: TrainConfig, epoch: int) -> float:
@@ -123,13 +160,20 @@ def _write_history(state: State, folder: Path) -> None:
         stream.write("".join(json.dumps(row) + "\n" for row in state.progress.history).encode())
 
 
+def _report(
+    state: State, config: TrainConfig, folder: Path, watch: _Watch, epoch: int, done: float, loss: float
+) -> Report:
+    best = state.progress.best_metric if state.progress.best_epoch >= 0 else None
+    return Report(folder, epoch, config.epochs, done, loss, watch.events_per_second(), config.metric, best)
+
+
 class _Watch:
-    """Knows when a checkpoint is due, and how fast examples go by."""
+    """Knows when a checkpoint is due, and how fast events go by."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._saved = self._started = time.monotonic()
-        self._examples = 0
+        self._events = 0
 
     def due(self) -> bool:
         if time.monotonic() - self._saved < self._seconds:
@@ -137,6 +181,8 @@ class _Watch:
         self._saved = time.monotonic()
         return True
 
-    def rate(self, examples: int) -> dict[str, float]:
-        self._examples += examples
-        return {"examples_per_second": self._examples / max(1e-9, time.monotonic() - self._started)}
+    def count(self, events: int) -> None:
+        self._events += events
+
+    def events_per_second(self) -> float:
+        return self._events / max(1e-9, time.monotonic() - self._started)
