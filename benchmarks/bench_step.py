@@ -1,0 +1,219 @@
+"""What does a whole training step cost, in time and memory, against GTEA as research code writes it?
+
+    python benchmarks/bench_step.py [--json out.json] [--rounds 7] [--threads 2]
+
+A step is: choose the neighbours of 32 accounts (10 x 10), gather their histories, forward, backward, Adam. Histories
+have mean length 4 and at most 256 events of 8 features, everything is 64 wide. Rivals (benchmarks/rivals) get the same
+batches: *padded* pads every history to the longest and encodes every edge as often as it is met; *packed* is the same
+with pack_padded_sequence; *pyg* encodes each edge once and leaves the layers to PyG.
+
+Memory is what the process grows by, at its peak, over a step (the kernel's own count of resident pages).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from graphs import heavy_tailed_store
+from gtea.batch import Batch
+from gtea.config import RunConfig, read_config
+from gtea.nn.classifier import NodeClassifier
+from gtea.sampling.collate import Collator
+from gtea.sampling.inputs import collator_for, input_spec, preprocessing_for
+from gtea.sampling.loader import Loader
+from interleave import machine, medians
+from rivals.encoders import PackedLSTM, PaddedLSTM
+from rivals.plain_gtea import PlainGTEA
+
+NODES, DEGREE = 100_000, 24
+GIVEN = 6  # and two that gtea adds: who sent, and the gap
+CAPS = (64, 256, 1024)
+_GB = 2**30
+
+
+def main() -> None:
+    """Measure and report."""
+    options = _options()
+    torch.set_num_threads(options.threads)
+    if options.child:
+        print(json.dumps(memory_of_a_step(options.batch_size, options.cap)))
+        return
+    bench = Bench(256)
+    figures: dict[str, Any] = {
+        "benchmark": "step",
+        **machine(),
+        "graph": bench.facts(),
+        **speed(bench, options.rounds),
+        "data_wait_share": round(waiting(bench, options.rounds), 4),
+        **memory(options.threads),
+    }
+    print(json.dumps(figures, indent=2))
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+class Bench:
+    """A graph, and steps on it."""
+
+    def __init__(self, cap: int) -> None:
+        self.config: RunConfig = read_config(None, [f"sampling.max_events={cap}"])
+        self.store = heavy_tailed_store(NODES, DEGREE, GIVEN, longest=cap)
+        self.preprocessing = preprocessing_for(self.store, self.store.as_of().cut, self.config)
+        self.collator: Collator = collator_for(self.store, self.store.as_of().cut, self.preprocessing, self.config)
+        self.spec = input_spec(self.preprocessing)
+
+    def ours(self) -> NodeClassifier:
+        """GTEA_L+T."""
+        return NodeClassifier(self.config.model, self.spec, 2, seed=0)
+
+    def seeds(self, number: int, size: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """The accounts of a batch: others in every batch."""
+        return np.random.default_rng(number).permutation(NODES)[:size]
+
+    def step(self, network: nn.Module, size: int) -> Callable[[int], object]:
+        """One training step with fresh accounts."""
+        optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)
+
+        def run(number: int) -> None:
+            learn(network, optimiser, self.collator.batch(self.seeds(number, size), number))
+
+        return run
+
+    def facts(self) -> dict[str, Any]:
+        """Sizes of the graph and of a batch."""
+        batch = self.collator.batch(self.seeds(0, 32), 0)
+        return {
+            "nodes": self.store.num_nodes,
+            "edges": self.store.num_edges,
+            "events": self.store.num_events,
+            "edges_of_a_batch": batch.histories.num_edges,
+            "events_of_a_batch": batch.num_events,
+        }
+
+
+def learn(network: nn.Module, optimiser: torch.optim.Optimizer, batch: Batch) -> Tensor:
+    """Forward, backward, Adam."""
+    optimiser.zero_grad(set_to_none=True)
+    loss = functional.cross_entropy(network(batch), torch.arange(batch.num_within[0]) % 2)
+    loss.backward()  # type: ignore[no-untyped-call]
+    optimiser.step()
+    return loss
+
+
+def speed(bench: Bench, rounds: int) -> dict[str, Any]:
+    """Median milliseconds of a step of 32 accounts, and how many times as long the rivals take."""
+    widths = bench.spec.d_node_features, bench.spec.d_event_features
+    ways: dict[str, nn.Module] = {
+        "ours": bench.ours(),
+        "padded": PlainGTEA(PaddedLSTM, *widths),
+        "packed": PlainGTEA(PackedLSTM, *widths),
+    }
+    try:
+        from rivals.message_passing import PyGGTEA
+    except ImportError:
+        pass
+    else:
+        ways["pyg"] = PyGGTEA(PackedLSTM, *widths)
+    seconds = medians({name: bench.step(network, 32) for name, network in ways.items()}, rounds)
+    return {
+        "rounds": rounds,
+        **{f"{name}_ms": round(1e3 * value, 1) for name, value in seconds.items()},
+        "step_speedup": round(seconds["padded"] / seconds["ours"], 1),
+        **{
+            f"step_speedup_{name}": round(seconds[name] / seconds["ours"], 1)
+            for name in ("packed", "pyg")
+            if name in seconds
+        },
+    }
+
+
+def waiting(bench: Bench, rounds: int) -> float:
+    """The share of an epoch of 32-account steps that the model spends waiting for batches."""
+    network = bench.ours()
+    optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)
+    accounts = bench.seeds(0, 32 * 10 * rounds)
+    loader = Loader(
+        lambda items, epoch: bench.collator.batch(accounts[items], epoch), len(accounts), batch_size=32, workers=1
+    )
+    batches = loader.epoch(0)
+    learn(network, optimiser, next(batches)[1])
+    waited, began = 0.0, time.perf_counter()
+    while True:
+        asked = time.perf_counter()
+        following = next(batches, None)
+        waited += time.perf_counter() - asked
+        if following is None:
+            return waited / (time.perf_counter() - began)
+        learn(network, optimiser, following[1])
+
+
+def memory(threads: int) -> dict[str, Any]:
+    """Peak memory of a step, each in a process of its own."""
+    steps = {cap: _child(threads, 32, cap) for cap in CAPS}
+    large = _child(threads, 128, 256)
+    return {
+        "step_bytes_per_event": {cap: round(step["bytes"] / step["events"]) for cap, step in steps.items()},
+        "step_events": {cap: step["events"] for cap, step in steps.items()},
+        "batch_128_gb": round(large["bytes"] / _GB, 2),
+        "batch_128_process_gb": round(large["process_bytes"] / _GB, 2),
+        "batch_128_padded_table_gb": round(large["padded_bytes"] / _GB, 1),
+    }
+
+
+def _child(threads: int, batch_size: int, cap: int) -> dict[str, int]:
+    words = ["--child", "--threads", str(threads), "--batch-size", str(batch_size), "--cap", str(cap)]
+    done = subprocess.run([sys.executable, __file__, *words], check=True, stdout=subprocess.PIPE)
+    figures: dict[str, int] = json.loads(done.stdout)
+    return figures
+
+
+def memory_of_a_step(batch_size: int, cap: int) -> dict[str, int]:
+    """Grown by how much over the third step; whatever is set up once has been set up by then."""
+    bench = Bench(cap)
+    network = bench.ours()
+    step = bench.step(network, batch_size)
+    first = bench.collator.batch(bench.seeds(0, batch_size), 0)
+    for _ in range(3):
+        Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+        before = _resident("VmRSS")
+        step(0)
+    # What one tensor [edges of the trees, longest, 4 gates x 64] would take, of which padding keeps several.
+    padded = batch_size * 110 * cap * 4 * 64 * 4
+    return {
+        "bytes": _resident("VmHWM") - before,
+        "process_bytes": _resident("VmHWM"),
+        "events": first.num_events,
+        "padded_bytes": padded,
+    }
+
+
+def _resident(field: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--batch-size", type=int, default=32, help=argparse.SUPPRESS)
+    parser.add_argument("--cap", type=int, default=256, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""GTEA as others would write it, plainly: what the benchmarks compare with."""
