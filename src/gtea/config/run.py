@@ -64,6 +64,10 @@ class SplitConfig:
     fold: int = 0
     protocol: Literal["temporal", "paper"] = "temporal"
     """Of links: what each window sees, the graph as of its own start (temporal) or of the first one's (paper)."""
+    fractions: tuple[float, ...] = (0.6, 0.2, 0.2)
+    """What trains, chooses and judges: of the accounts in the order of their first events, or of the links' events."""
+    graph_fraction: float = 0.5
+    """Of links: the share of the events that is the graph, unless a moment is given."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +176,7 @@ def _typed(name: str, value: Any, kind: Any) -> Any:
     if get_origin(kind) is tuple:
         items = [value] if isinstance(value, str) else value
         if not isinstance(items, list | tuple):
-            raise UsageError(f'{name} must be a list (got {value!r}). Try ["statistics"].')
+            raise UsageError(f"{name} must be a list (got {value!r}). Try [{value!r}].")
         return tuple(_typed(name, item, get_args(kind)[0]) for item in items)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)

@@ -68,7 +68,7 @@ class NodeRequest:
         """The split that the settings name."""
         chosen = self.config.split
         if chosen.kind == "temporal":
-            return temporal_split(self.labels, self.store, as_of=self.as_of)
+            return temporal_split(self.labels, self.store, fractions=chosen.fractions, as_of=self.as_of)
         return self._folds(chosen.folds)[chosen.fold]
 
     def _folds(self, k: int) -> tuple[Split, ...]:
@@ -103,7 +103,15 @@ class LinkRequest:
         if resolved.split.kind != "temporal":
             raise UsageError("split.kind: links are split by time (got 'folds'). Leave it out.")
         opened = Store.open(store)
-        split = split_links(opened, graph_until=graph_until, protocol=resolved.split.protocol, as_of=as_of)
+        chosen = resolved.split
+        split = split_links(
+            opened,
+            graph_until=graph_until,
+            graph_fraction=chosen.graph_fraction,
+            fractions=chosen.fractions,
+            protocol=chosen.protocol,
+            as_of=as_of,
+        )
         return LinkRequest(opened, split, resolved, resolve_device(device))
 
     def once(self, folder: Path) -> LinkRun:
