@@ -1,0 +1,223 @@
+"""Does the cost grow no faster than the events, up to the size of the paper's largest data set?
+
+    python benchmarks/bench_scale.py --folder /tmp/scale [--largest 256] [--json out.json] [--plot out.png]
+
+Graphs of 1x, 4x, 16x, 64x and 256x the smallest; the largest has 3 M nodes, 5.4 M edges and 184 M events, which is
+what the paper's Phish-L is said to have. At each size, through the command line and each in a process of its own:
+ingest, one epoch of training over 4,000 labelled accounts, exact scores of all accounts. What is finished is kept in
+the folder: an interrupted run goes on where it stopped. Seconds and peak resident memory are those of the process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import math
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from interleave import machine
+
+NODES, EDGES, EVENTS = 3_000_000, 5_400_000, 184_000_000
+LARGEST = 256
+LABELLED = 4_000
+LONGEST = 20_000
+YEAR = 365 * 86_400
+PAIRS_AT_ONCE = 50_000
+STEPS = ("ingest", "train", "score")
+
+
+@dataclass(frozen=True)
+class Size:
+    """One graph, ``scale`` times the smallest."""
+
+    scale: int
+
+    @property
+    def nodes(self) -> int:
+        """Accounts."""
+        return NODES * self.scale // LARGEST
+
+    @property
+    def edges(self) -> int:
+        """Pairs."""
+        return EDGES * self.scale // LARGEST
+
+    @property
+    def events(self) -> int:
+        """Transactions, exactly."""
+        return EVENTS * self.scale // LARGEST
+
+
+def main() -> None:
+    """Measure what is not measured yet, and report."""
+    options = _options()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    rows = []
+    scale = 1
+    while scale <= options.largest:
+        rows.append(measured(Size(scale), options.folder))
+        print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
+        scale *= 4
+    figures = {"benchmark": "scale", **machine(), "sizes": rows, "growth": growth(rows)}
+    print(json.dumps(figures, indent=2))
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+    if options.plot:
+        plot(rows, options.plot)
+
+
+def measured(size: Size, folder: Path) -> dict[str, Any]:
+    """The figures of one size, from an earlier run or measured now. Data and store are deleted afterwards."""
+    done = folder / f"scale-{size.scale}.json"
+    if done.exists():
+        figures: dict[str, Any] = json.loads(done.read_text())
+        return figures
+    place = folder / f"scale-{size.scale}"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    write_events(size, place / "transactions.parquet")
+    write_labels(size, place / "labels.csv")
+    figures = {"scale": size.scale, "nodes": size.nodes, "edges": size.edges, "events": size.events}
+    figures |= {name: run(command(name, place)) for name in STEPS}
+    done.write_text(json.dumps(figures, indent=2) + "\n")
+    shutil.rmtree(place)
+    return figures
+
+
+def command(step: str, place: Path) -> list[str]:
+    """What a user would type."""
+    store, model = str(place / "store"), str(place / "model")
+    match step:
+        case "ingest":
+            columns = ["--src", "src", "--dst", "dst", "--time", "time", "--time-unit", "s", "--features", "amount"]
+            return ["ingest", str(place / "transactions.parquet"), *columns, "--out", store]
+        case "train":
+            # One split needs all of the accounts' labels in it; what they say doesn't matter here.
+            return ["train", store, "--labels", str(place / "labels.csv"), "--set", "train.epochs=1", "--out", model]
+        case _:
+            return ["score", model, store, "--out", str(place / "scores.parquet")]
+
+
+def run(words: list[str]) -> dict[str, float]:
+    """Seconds and peak gigabytes of ``gtea`` with these words."""
+    program = str(Path(sys.executable).with_name("gtea"))
+    start = time.perf_counter()
+    process = subprocess.Popen([program, *words], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - start
+    if status:
+        raise SystemExit(f"gtea {' '.join(words)}: ended with status {status}.")
+    return {"seconds": round(seconds, 2), "peak_gb": round(_peak(usage), 2)}
+
+
+def _peak(usage: resource.struct_rusage) -> float:
+    return usage.ru_maxrss / 2**20
+
+
+def write_events(size: Size, path: Path) -> None:
+    """Pairs with heavy-tailed ends and heavy-tailed histories, some thousands of pairs at a time."""
+    generator = np.random.default_rng(size.scale)
+    popular = (size.nodes * generator.random(size.edges) ** 3).astype(np.int64)
+    # Everybody has a partner.
+    others = generator.permutation(np.arange(size.edges) % size.nodes)
+    lengths = exactly(size.events, 1 / generator.random(size.edges) ** (1 / 1.2))
+    names = pa.array([f"0x{number:040x}" for number in generator.permutation(size.nodes)])
+    schema = pa.schema({"src": pa.string(), "dst": pa.string(), "time": pa.int64(), "amount": pa.float64()})
+    with pq.ParquetWriter(path, schema) as writer:
+        for first in range(0, size.edges, PAIRS_AT_ONCE):
+            here = slice(first, first + PAIRS_AT_ONCE)
+            a, b = (np.repeat(ends[here], lengths[here]) for ends in (popular, others))
+            back = generator.random(len(a)) < 0.3
+            writer.write_table(
+                pa.table(
+                    {
+                        "src": names.take(pa.array(np.where(back, b, a))),
+                        "dst": names.take(pa.array(np.where(back, a, b))),
+                        "time": 1_600_000_000 + generator.integers(0, YEAR, len(a)),
+                        "amount": generator.lognormal(4, 2, len(a)),
+                    },
+                    schema=schema,
+                )
+            )
+
+
+def exactly(total: int, shares: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Whole numbers of at least 1, at most ``LONGEST``, about in these proportions, that add up to the total."""
+    lengths: np.ndarray[Any, np.dtype[np.int64]] = np.minimum(
+        1 + (total - len(shares)) * shares / shares.sum(), LONGEST
+    ).astype(np.int64)
+    missing = total - int(lengths.sum())
+    # What rounding and the cap took away goes to the first pairs, evenly.
+    lengths += missing // len(lengths)
+    lengths[: missing % len(lengths)] += 1
+    return lengths
+
+
+def write_labels(size: Size, path: Path) -> None:
+    """Coin tosses: only the cost counts."""
+    generator = np.random.default_rng(1)
+    accounts = generator.permutation(size.nodes)[:LABELLED]
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["account", "label"])
+        writer.writerows((f"0x{account:040x}", ("illicit", "normal")[account % 2]) for account in accounts)
+
+
+def growth(rows: list[dict[str, Any]]) -> dict[str, float]:
+    """From the second to the last size: by which power of the events each step's seconds grow; 1 is linear.
+
+    The smallest size is left out: there, imports and compiled code being fetched are most of the time.
+    """
+    if len(rows) < 3:
+        return {}
+    one, last = rows[1], rows[-1]
+    events = math.log(last["events"] / one["events"])
+    return {step: round(math.log(last[step]["seconds"] / one[step]["seconds"]) / events, 2) for step in STEPS}
+
+
+def plot(rows: list[dict[str, Any]], path: Path) -> None:
+    """Seconds and memory over events, both on log scales, with a linear line to compare."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
+    events = [row["events"] for row in rows]
+    for step in STEPS:
+        left.plot(events, [row[step]["seconds"] for row in rows], "o-", label=step)
+        right.plot(events, [row[step]["peak_gb"] for row in rows], "o-", label=step)
+    start = max(rows[0][step]["seconds"] for step in STEPS)
+    left.plot(events, [start * count / events[0] for count in events], "--", color="grey", label="linear in events")
+    for axes, what in ((left, "seconds"), (right, "peak memory, GB")):
+        axes.set(xscale="log", yscale="log", xlabel="events", ylabel=what)
+        axes.grid(alpha=0.3)
+        axes.legend()
+    figure.suptitle("Ingest, one training epoch over 4,000 accounts, exact scores of all accounts; two cores")
+    figure.savefig(path, dpi=120)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, required=True, help="where data and finished figures are kept")
+    parser.add_argument("--largest", type=int, default=LARGEST, help="1, 4, 16, 64 or 256")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--plot", type=Path)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
