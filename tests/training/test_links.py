@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import hashlib
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tests.training.kills import Killed, killed_after, weights_digest
 
 from gtea.config import read_config
 from gtea.errors import ModelError, UsageError
@@ -20,7 +20,7 @@ from gtea.scoring.model import LinkModel, NodeModel
 from gtea.store.store import Store
 from gtea.tasks.links import split_links
 from gtea.training.links import LinkRun, train_links
-from gtea.training.loop import Report, silent
+from gtea.training.loop import silent
 
 Make = Callable[..., LinkRun]
 Run = Callable[..., Any]
@@ -67,25 +67,6 @@ def run_of(store: Store, tmp_path: Path) -> Make:
         return LinkRun(events, split, config, tmp_path / name, torch.device("cpu"))
 
     return make
-
-
-def weights_digest(folder: Path) -> str:
-    return hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
-
-
-class Killed(BaseException):
-    """What a kill looks like from inside: nobody catches it."""
-
-
-def killed_after(batches: int) -> Callable[..., None]:
-    seen: list[int] = []
-
-    def listener(report: Report) -> None:
-        seen.append(report.epoch)
-        if len(seen) == batches:
-            raise Killed
-
-    return listener
 
 
 def test_the_same_seed_gives_the_same_bytes(run_of: Make) -> None:

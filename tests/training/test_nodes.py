@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
+from tests.training.kills import Killed, killed_after, weights_digest
 
 from gtea.errors import ModelError, UsageError
 from gtea.scoring.model import NodeModel
-from gtea.training.loop import Report, silent
+from gtea.training.loop import silent
 from gtea.training.nodes import NodeRun, train_nodes
 
 Make = Callable[..., NodeRun]
-
-
-def weights_digest(folder: Path) -> str:
-    return hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
-
-
-class Killed(BaseException):
-    """What a kill looks like from inside: nobody catches it."""
-
-
-def killed_after(batches: int) -> Callable[..., None]:
-    count = 0
-
-    def listener(report: Report) -> None:
-        nonlocal count
-        count += 1
-        if count == batches:
-            raise Killed
-
-    return listener
 
 
 def test_the_same_seed_gives_the_same_bytes(run_of: Make) -> None:
