@@ -17,7 +17,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     Until then, and if the body fails, whatever was there stays.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.new")
+    draft = draft_of(path)
     try:
         with draft.open("wb") as stream:
             yield stream
@@ -28,6 +28,11 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         draft.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def draft_of(path: Path) -> Path:
+    """Where a file's new content is written: all that a kill can leave behind."""
+    return path.with_name(f".{path.name}.new")
 
 
 def replace_json(path: Path, content: dict[str, Any]) -> None:

@@ -94,8 +94,10 @@ def train(
             if watch.due():
                 state.save(folder)
         _end_epoch(state, judge, config)
-        state.save(folder)
+        # Before the checkpoint: a run that dies between the two does the epoch again and writes the same row. The other
+        # way round, one that had just finished would never write its last row.
         _write_history(state, folder)
+        state.save(folder)
         row = state.progress.history[-1]
         listener(replace(_report(state, config, folder, watch, epoch, 1.0, row["loss"]), row=row))
 

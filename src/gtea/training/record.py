@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from gtea.checkpoint import MANIFEST
-from gtea.data.atomic import replace_json
+from gtea.data.atomic import draft_of, replace_json
 from gtea.errors import ModelError, UsageError
 from gtea.training.state import CHECKPOINT
 
@@ -37,8 +37,8 @@ class Run:
 
 def begin(folder: Path, run: Run) -> None:
     """Make the folder of a new run."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        if (folder / RUN).exists() and not (folder / MANIFEST).exists():
+    if folder.exists() and not _is_free(folder):
+        if (folder / RUN).exists() and not finished(folder):
             raise UsageError(
                 f"{folder}: holds a run that has not finished. Go on with --resume, or choose another --out."
             )
@@ -50,15 +50,22 @@ def begin(folder: Path, run: Run) -> None:
 def resume(folder: Path, run: Run) -> None:
     """Refuse to go on with a run whose data or configuration are not those it began with, naming the field."""
     try:
-        begun = json.loads((folder / RUN).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{folder}: holds no run to resume ({RUN} can't be read). Check the path.") from error
+        begun = dict(json.loads((folder / RUN).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise ModelError(
+            f"{folder}: holds no run to resume ({RUN} can't be read). Check the path, or begin it with --out."
+        ) from error
     asked = json.loads(json.dumps(run.to_json()))  # tuples become lists, as they are in the file
     for name, before, now in _differences(begun, asked, ""):
         raise UsageError(
             f"--resume {folder}: {name} was {before!r} when the run began (got {now!r}). "
             "Resume with the same data and settings, or begin a new run."
         )
+
+
+def finished(folder: Path) -> bool:
+    """Whether a run has become a model."""
+    return (folder / MANIFEST).exists()
 
 
 def discard_checkpoint(folder: Path) -> None:
@@ -75,6 +82,11 @@ def versions() -> dict[str, str]:
 def threads() -> int:
     """How many threads torch uses: sums are only the same, to the last bit, with the same number."""
     return torch.get_num_threads()
+
+
+def _is_free(folder: Path) -> bool:
+    """Whether a folder holds nothing but what a run leaves that was killed before it began."""
+    return folder.is_dir() and all(entry.name == draft_of(folder / RUN).name for entry in folder.iterdir())
 
 
 def _differences(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str) -> list[tuple[str, Any, Any]]:

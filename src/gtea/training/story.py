@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from gtea.checkpoint import SavedModel, save_model
+from gtea.checkpoint import SavedModel, load_model, save_model
 from gtea.config import InputSpec, RunConfig
 from gtea.sampling.inputs import input_spec, preprocessing_for
 from gtea.sampling.loader import Loader
@@ -82,12 +82,19 @@ class Task(Protocol[Network]):
 
 
 def train_task(task: Task[Network], listener: Listener, *, resume: bool = False) -> SavedModel:
-    """Train, keep the best weights by the validation part, judge them once on the test part, and save."""
+    """Train, keep the best weights by the validation part, judge them once on the test part, and save.
+
+    A finished run that is resumed gives the model that is there: writing its files again, one after the other, would
+    put a whole model at risk.
+    """
     torch.use_deterministic_algorithms(True)
     began = time.monotonic()
     identity = _identity(task)
     if resume:
         record.resume(task.folder, identity)
+        if record.finished(task.folder):
+            record.discard_checkpoint(task.folder)
+            return load_model(task.folder)
     else:
         record.begin(task.folder, identity)
     preprocessing = preprocessing_for(task.store, task.split.train.as_of, task.config)
