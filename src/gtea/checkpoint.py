@@ -29,13 +29,8 @@ from gtea.errors import ModelError
 FORMAT = "gtea-model"
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
-_WEIGHTS, _CONFIG, _PREPROCESSING, _METRICS, _CARD = (
-    "model.safetensors",
-    "config.json",
-    "preprocessing.json",
-    "metrics.json",
-    "MODEL_CARD.md",
-)
+_FILES = ("model.safetensors", "config.json", "preprocessing.json", "metrics.json", "MODEL_CARD.md")
+_WEIGHTS, _CONFIG, _PREPROCESSING, _METRICS, _CARD = _FILES
 
 
 @dataclass(frozen=True)
@@ -72,20 +67,23 @@ def save_model(folder: Path, model: SavedModel, card: str) -> None:
 def load_model(folder: Path) -> SavedModel:
     """Read a model, refusing whatever was changed, cut, left unfinished or written by a newer gtea."""
     manifest = _read_manifest(folder)
-    contents = {name: _checked(folder / name, digest) for name, digest in manifest["files"].items()}
+    digests = _digests(folder, manifest)
+    contents = {name: _checked(folder / name, digest) for name, digest in digests.items()}
     facts = {name: value for name, value in manifest.items() if name not in ("format", "format_version", "files")}
-    try:
-        return SavedModel(
-            load_tensors(contents[_WEIGHTS]),
-            json.loads(contents[_CONFIG]),
-            json.loads(contents[_PREPROCESSING]),
-            json.loads(contents[_METRICS]),
-            facts,
-        )
-    except KeyError as error:
+    config, preprocessing, metrics = (json.loads(contents[name]) for name in (_CONFIG, _PREPROCESSING, _METRICS))
+    return SavedModel(load_tensors(contents[_WEIGHTS]), config, preprocessing, metrics, facts)
+
+
+def _digests(folder: Path, manifest: Mapping[str, Any]) -> dict[str, str]:
+    """The digest of each file; other files that a manifest may name are none of ours to open."""
+    files = manifest.get("files")
+    missing = [name for name in _FILES if not isinstance(files, dict) or name not in files]
+    if missing:
         raise ModelError(
-            f"{folder}: its manifest doesn't name {error}. Train it again, or restore a backup."
-        ) from error
+            f"{folder}: its manifest must name {', '.join(_FILES)} (got none for {', '.join(missing)}). "
+            "Train it again, or restore a backup."
+        )
+    return {name: str(manifest["files"][name]) for name in _FILES}
 
 
 def _read_manifest(folder: Path) -> Mapping[str, Any]:
@@ -106,9 +104,14 @@ def _read_manifest(folder: Path) -> Mapping[str, Any]:
     if manifest.get("format_version") != FORMAT_VERSION:
         raise ModelError(
             f"{folder}: has format version {manifest.get('format_version')}, and this gtea reads {FORMAT_VERSION}. "
-            f"Use the gtea that wrote it ({manifest.get('versions', {}).get('gtea', 'unknown')}), or train it again."
+            f"Use the gtea that wrote it ({_version(manifest)}), or train it again."
         )
     return manifest
+
+
+def _version(manifest: Mapping[str, Any]) -> str:
+    versions = manifest.get("versions")
+    return str(versions.get("gtea", "unknown")) if isinstance(versions, dict) else "unknown"
 
 
 def _checked(path: Path, digest: str) -> bytes:

@@ -80,3 +80,14 @@ def test_a_store_in_which_nobody_receives():
 def test_no_pairs():
     drawn = NegativeSampler(shop(4, []).as_of()).draw(np.zeros(0, np.int64), np.zeros(0, np.int64))
     assert drawn.tolist() == []
+
+
+def test_who_has_a_negative_at_all():
+    store = shop(40, range(40))
+    sampler = NegativeSampler(store.as_of())
+    assert sampler.exist(np.array([store.node("u"), store.node("item-003")])).tolist() == [False, True]
+    almost = shop(40, range(39))
+    assert NegativeSampler(almost.as_of()).exist(np.array([almost.node("u"), almost.node("rival")])).tolist() == [
+        True,
+        False,
+    ]

@@ -69,6 +69,7 @@ def test_a_link_split_states_its_intervals(store_of: Callable[..., Store]) -> No
     assert described["train"] == {
         "pairs": 2,
         "pairs_seen_before": 1,
+        "pairs_without_negative": 0,
         "window": ["10", "20"],
         "sees_graph_before": "10",
         "as_of": 10,

@@ -7,7 +7,7 @@ from typing import Literal
 
 import click
 
-from gtea.cli.output import json_option, print_json
+from gtea.cli.output import json_option, print_json, print_unknown
 from gtea.cli.train import device_option, unknown_option
 
 
@@ -40,5 +40,6 @@ def command(
         print_json(result)
         return
     click.echo(f"{result['accounts']:,} accounts as of {result['as_of_date']}")
+    print_unknown(result["labels"])
     for name, value in result["metrics"].items():
         click.echo(f"{name:<22} {value:.4f}")

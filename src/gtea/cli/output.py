@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from gtea.data.workbench import Progress
@@ -36,9 +37,23 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
+def print_unknown(report: Mapping[str, Any]) -> None:
+    """Say which accounts of a table were left out because the store doesn't know them."""
+    unknown = report.get("unknown", {"accounts": 0})
+    if unknown["accounts"]:
+        more = ", ..." if unknown["accounts"] > len(unknown["first"]) else ""
+        shown = printable(", ".join(map(repr, unknown["first"])))
+        click.echo(f"left out: {unknown['accounts']:,} unknown accounts in {unknown['rows']:,} rows: {shown}{more}")
+
+
 def print_json(content: object) -> None:
     """Print JSON, indented, non-ASCII as it is."""
     click.echo(json.dumps(content, indent=2, ensure_ascii=False))
+
+
+def given(name: str) -> bool:
+    """Whether the user gave an option of the command that runs, or left it to its default."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def split_names(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...]:

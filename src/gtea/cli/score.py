@@ -7,7 +7,7 @@ from typing import Literal
 
 import click
 
-from gtea.cli.output import json_option, print_json, printable
+from gtea.cli.output import given, json_option, print_json, print_unknown, printable
 from gtea.cli.train import device_option, unknown_option
 from gtea.errors import UsageError
 
@@ -43,6 +43,8 @@ def command(
 
     if accounts is not None and pairs is not None:
         raise UsageError("--accounts, --pairs: give one of them at most.")
+    if accounts is None and pairs is None and given("unknown"):
+        raise UsageError("--unknown: has no meaning without --accounts or --pairs. Leave it out.")
     places, chosen = (Path(model), Path(store)), resolve_device(device)
     if pairs is None:
         result = score_accounts(*places, Path(out), accounts=accounts, as_of=as_of, unknown=unknown, device=chosen)
@@ -53,5 +55,6 @@ def command(
         return
     kind, names = ("accounts", ("account",)) if pairs is None else ("pairs", ("src", "dst"))
     click.echo(f"{result[kind]:,} {kind} as of {result['as_of_date']}, written to {printable(out)}")
+    print_unknown(result["input"])
     for row in result["top"]:
         click.echo(f"{row['rank']:>6}  {row['score']:.4f}  {'  '.join(printable(row[name]) for name in names)}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gtea.cli.output import json_option, print_json, printable, training_bar
+from gtea.cli.output import given, json_option, print_json, print_unknown, printable, training_bar
 from gtea.errors import UsageError
 
 device_option = click.option(
@@ -86,19 +86,31 @@ def command(
         print_json(result)
         return
     click.echo(f"model in {printable(result['out'])}")
+    print_unknown(result.get("labels", {}))
+    _print_left_out(result.get("split", {}))
     for name, value in result["test"].items():
         spread = f" +- {value['std']:.4f}" if isinstance(value, dict) else ""
         click.echo(f"test {name:<22} {value['mean'] if isinstance(value, dict) else value:.4f}{spread}")
 
 
+def _print_left_out(split: dict[str, Any]) -> None:
+    """Say which examples are in no part, and why."""
+    reasons = dict(split.get("left_out", {}))
+    reasons["pairs_without_negative"] = sum(
+        split[part].get("pairs_without_negative", 0) for part in ("train", "validation", "test") if part in split
+    )
+    for reason, count in reasons.items():
+        if count:
+            click.echo(f"left out: {count:,} {reason.replace('_', ' ')}")
+
+
 def _options_of(task: str, options: dict[str, Any]) -> dict[str, Any]:
     """The options that the task takes; those of the other task must not be given."""
-    others = ("graph_until",) if task == "nodes" else ("labels", "positive", "folds")
+    others = ("graph_until",) if task == "nodes" else ("labels", "positive", "folds", "unknown")
     for name in others:
-        if options[name] is not None:
+        if given(name):
             flag = name.replace("_", "-")
             raise UsageError(f"--{flag}: has no meaning with --task {task}. Leave it out.")
     if task == "nodes" and options["labels"] is None:
         raise UsageError("--labels: must be given with --task nodes. Name a table of accounts and labels.")
-    left_out = {*others, "folds"} | ({"unknown"} if task == "links" else set())
-    return {name: value for name, value in options.items() if name not in left_out}
+    return {name: value for name, value in options.items() if name not in {*others, "folds"}}

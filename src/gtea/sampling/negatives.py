@@ -53,6 +53,12 @@ class NegativeSampler:
             )
         return drawn
 
+    def exist(self, sources: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
+        """Whether there is anything to draw for each source."""
+        users = np.asarray(sources, dtype=np.int64)
+        nothing = np.zeros(len(users), dtype=np.uint64)
+        return _draw(self._graph, self.candidates, users, nothing, np.uint64(0)) >= 0
+
 
 @jit
 def _receivers(graph: Graph) -> NDArray[np.bool_]:

@@ -37,4 +37,5 @@ def evaluate(
     probabilities = ready.probabilities(opened, cut, found.nodes)
     places = np.array([ready.classes.index(name) for name in found.classes])
     metrics = node_metrics(places[found.targets], probabilities, ready.classes, ready.positive)
-    return {"accounts": len(found), "as_of": cut, "as_of_date": opened.date(cut), "metrics": metrics}
+    when = {"as_of": cut, "as_of_date": opened.date(cut)}
+    return {"accounts": len(found), **when, "metrics": metrics, "labels": found.report}

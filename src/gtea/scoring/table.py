@@ -35,12 +35,14 @@ def score_accounts(
     """Score accounts and write the table; returns what was done and the first ten rows."""
     _require_suffix(out)
     opened, ready = Store.open(store), NodeModel.open(model, device)
-    nodes = np.arange(opened.num_nodes)
+    nodes, report = np.arange(opened.num_nodes), {}
     if accounts is not None:
-        nodes = read_accounts(accounts, opened, unknown=unknown).nodes
+        found = read_accounts(accounts, opened, unknown=unknown)
+        nodes, report = found.nodes, found.report
     cut = opened.as_of(as_of).cut
     table = _ranked(opened, ready, nodes, ready.probabilities(opened, cut, nodes))
-    return {**_write(table, out), "accounts": len(nodes), "as_of": cut, "as_of_date": opened.date(cut)}
+    when = {"as_of": cut, "as_of_date": opened.date(cut)}
+    return {**_write(table, out), "accounts": len(nodes), **when, "input": report}
 
 
 def score_pairs(
@@ -66,7 +68,8 @@ def score_pairs(
         "score": scores[order],
         "rank": np.arange(1, len(found) + 1),
     }
-    return {**_write(pa.table(columns), out), "pairs": len(found), "as_of": cut, "as_of_date": opened.date(cut)}
+    when = {"as_of": cut, "as_of_date": opened.date(cut)}
+    return {**_write(pa.table(columns), out), "pairs": len(found), **when, "input": found.report}
 
 
 def _require_suffix(out: Path) -> None:

@@ -43,9 +43,17 @@ class LinkPart:
     """From this stored time, and before that one."""
     as_of: int
     """The stored time at and after which nothing may be seen by whoever works on this part."""
+    without_negative: int = 0
+    """Pairs left out because their source has dealt with everybody: there is no pair to hold against them."""
 
     def __len__(self) -> int:
         return len(self.src)
+
+    def only(self, kept: NDArray[np.bool_]) -> LinkPart:
+        """The pairs that have a negative; the others are counted."""
+        left_out = self.without_negative + int((~kept).sum())
+        ends = self.src[kept], self.dst[kept]
+        return LinkPart(*ends, self.edge[kept], self.time[kept], self.seen[kept], self.window, self.as_of, left_out)
 
 
 @dataclass(frozen=True)
@@ -78,6 +86,7 @@ class LinkSplit:
             facts[name] = {
                 "pairs": len(part),
                 "pairs_seen_before": int(part.seen.sum()),
+                "pairs_without_negative": part.without_negative,
                 "window": [date_text(time, self.unit) for time in part.window],
                 "sees_graph_before": date_text(part.as_of, self.unit),
                 "as_of": part.as_of,

@@ -35,14 +35,18 @@ class Run:
         return {"config": self.config, "task": self.task, "data_digest": self.data_digest, "threads": self.threads}
 
 
-def begin(folder: Path, run: Run) -> None:
-    """Make the folder of a new run."""
+def require_free(folder: Path) -> None:
+    """Refuse a folder in which there is something already."""
     if folder.exists() and not _is_free(folder):
         if (folder / RUN).exists() and not finished(folder):
             raise UsageError(
                 f"{folder}: holds a run that has not finished. Go on with --resume, or choose another --out."
             )
         raise UsageError(f"{folder}: exists. Choose another --out.")
+
+
+def begin(folder: Path, run: Run) -> None:
+    """Make the folder of a new run."""
     folder.mkdir(parents=True, exist_ok=True)
     replace_json(folder / RUN, {**run.to_json(), "versions": versions()})
 

@@ -19,7 +19,7 @@ from gtea.tasks.links import LinkSplit, split_links
 from gtea.tasks.metrics import mean_and_std
 from gtea.tasks.splits import Split, stratified_folds, temporal_split
 from gtea.training.device import resolve_device
-from gtea.training.links import LinkRun
+from gtea.training.links import LinkRun, with_negatives
 from gtea.training.loop import Listener
 from gtea.training.nodes import NodeRun, train_nodes
 from gtea.training.story import Task, train_task
@@ -112,7 +112,7 @@ class LinkRequest:
             protocol=chosen.protocol,
             as_of=as_of,
         )
-        return LinkRequest(opened, split, resolved, resolve_device(device))
+        return LinkRequest(opened, with_negatives(opened, split), resolved, resolve_device(device))
 
     def once(self, folder: Path) -> LinkRun:
         """The training of this request."""
@@ -143,7 +143,8 @@ def run_folds(request: NodeRequest, k: int, out: str | None, resume: str | None,
     for name in results[0]:
         mean, std = mean_and_std([result[name] for result in results])
         test[name] = {"mean": mean, "std": std}
-    summary = {"out": str(folder), "folds": k, "test": test, "each": results}
+    left_out = {"labels": request.labels.report, "split": {"left_out": folds[0].left_out}}
+    summary = {"out": str(folder), "folds": k, "test": test, "each": results, **left_out}
     replace_json(folder / "folds.json", summary)
     return summary
 

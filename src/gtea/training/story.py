@@ -96,8 +96,10 @@ def train_task(task: Task[Network], listener: Listener, *, resume: bool = False)
             record.discard_checkpoint(task.folder)
             return load_model(task.folder)
     else:
-        record.begin(task.folder, identity)
+        record.require_free(task.folder)
     preprocessing = preprocessing_for(task.store, task.split.train.as_of, task.config)
+    if not resume:
+        record.begin(task.folder, identity)  # not earlier: what the store can't give must not leave a run behind
     network = task.network(input_spec(preprocessing)).to(task.device)
     settings = task.config.train
     optimiser = torch.optim.Adam(network.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
