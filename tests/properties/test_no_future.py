@@ -1,12 +1,11 @@
 """Nothing made from ``as_of(t)`` knows anything at or after t: not one byte changes when the future does."""
 
-import dataclasses
-
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.properties.graphs import CUT, FUTURE, PAST, columns, futures, in_memory, pasts, random_events
 
 from gtea.sampling.collate import Collator
 from gtea.sampling.fitting import fit_preprocessing
@@ -14,58 +13,6 @@ from gtea.sampling.identity import keys_of_nodes
 from gtea.sampling.negatives import NegativeSampler
 from gtea.sampling.statistics import statistics
 from gtea.store.ingest import ingest
-from gtea.store.memory import store_in_memory
-
-CUT = 100
-PAST = [f"p{i}" for i in range(8)]
-# Ids that sort before, between and after those of the past: the past's numbers all move.
-FUTURE = [*PAST, "a", "p0x", "p3x", "p6x", "z"]
-KNOWN = {account: [float(i), -float(i % 3)] for i, account in enumerate(PAST[::2])}
-
-
-@dataclasses.dataclass(frozen=True)
-class Event:
-    src: str
-    dst: str
-    time: int
-    amount: float
-    kind: str
-
-
-def events(accounts, kinds, first, last, most):
-    account = st.sampled_from(accounts)
-    event = st.builds(
-        Event,
-        account,
-        account,
-        st.integers(first, last),
-        st.sampled_from([0.0, 0.5, 3.0, 1e6, -2.0]),
-        st.sampled_from(kinds),
-    )
-    return st.lists(event, max_size=most)
-
-
-pasts = events(PAST, ["card", "wire"], 0, CUT - 1, 24)
-futures = events(FUTURE, ["atm", "card", "cash", "wire", "zap"], CUT, 2 * CUT, 10)
-
-
-def columns(rows):
-    return {field.name: [getattr(row, field.name) for row in rows] for field in dataclasses.fields(Event)}
-
-
-def in_memory(rows, *, directed, extra_nodes):
-    table = columns(rows)
-    future_nodes = {"a": [99.0, 99.0], "p3x": [-99.0, 0.0]} if extra_nodes else {}
-    return store_in_memory(
-        table["src"],
-        table["dst"],
-        table["time"],
-        features={"amount": table["amount"]},
-        categorical={"kind": table["kind"]},
-        nodes={account: [7.0, 7.0] for account in PAST[1::2]} | KNOWN | future_nodes,
-        node_features=["x", "y"],
-        directed=directed,
-    )
 
 
 def everything(view, *, strategy, max_events):
@@ -105,20 +52,6 @@ def test_the_future_leaks_nowhere(past, one, other, directed, strategy, max_even
     second = in_memory([*other, *past], directed=directed, extra_nodes=True).as_of(CUT)
     made = everything(first, strategy=strategy, max_events=max_events)
     assert everything(second, strategy=strategy, max_events=max_events) == made
-
-
-def random_events(generator, accounts, kinds, first, last, count):
-    picks = generator.integers(0, len(accounts), (count, 2))
-    return [
-        Event(accounts[a], accounts[b], int(t), float(amount), kinds[int(kind)])
-        for (a, b), t, amount, kind in zip(
-            picks,
-            generator.integers(first, last, count),
-            generator.lognormal(3, 2, count),
-            generator.integers(0, len(kinds), count),
-            strict=True,
-        )
-    ]
 
 
 @pytest.mark.parametrize("directed", [False, True])

@@ -146,3 +146,16 @@ def test_the_positive_class_is_the_given_or_the_rarer_or_the_last(shop: Store) -
         positive_class(labels("bad", "ok"), "worse")
     with pytest.raises(UsageError, match="must be one of two classes"):
         positive_class(labels("a", "b", "c"), "a")
+
+
+def test_labels_as_they_stood_before_a_cut(shop: Store) -> None:
+    words, moments = ["ok", "bad", "mule", "ok", "bad"], [5, 50, 50, 10, 9]
+    frame = pa.table({"account": [f"a{i}" for i in range(5)], "label": words, "known_at": moments})
+    labels = read_labels(frame, shop)
+    before = labels.known_before(50)
+    assert by_name(before, shop) == {"a0": "ok", "a3": "ok", "a4": "bad"}
+    assert before.classes == ("bad", "ok")
+    assert before.known_later == 2
+    assert labels.known_before(51).known_later == 0
+    timeless = read_labels(frame.drop_columns(["known_at"]), shop)
+    assert timeless.known_before(0) is timeless

@@ -38,9 +38,21 @@ class Labels:
     """The stored time from which each label is known, or None if the table doesn't say."""
     report: dict[str, Any]
     """Rows read, folded and skipped, and the size of each class."""
+    known_later: int = 0
+    """Labels that ``known_before`` has taken away."""
 
     def __len__(self) -> int:
         return len(self.nodes)
+
+    def known_before(self, cut: int) -> Labels:
+        """The labels as they stood just before a cut. A class of which no example was known then doesn't exist yet."""
+        if self.known_at is None:
+            return self
+        known = np.flatnonzero(self.known_at < cut)
+        kinds, targets = np.unique(self.targets[known], return_inverse=True)
+        classes = tuple(self.classes[int(kind)] for kind in kinds)
+        later = self.known_later + len(self) - len(known)
+        return Labels(self.nodes[known], targets, classes, self.known_at[known], self.report, later)
 
 
 def read_labels(

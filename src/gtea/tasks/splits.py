@@ -185,12 +185,13 @@ def _usable(
     everyone = np.arange(len(labels))
     has_history = appeared < cut
     known = _known(labels, everyone, cut)
-    left_out = {"no_event_yet": int((~has_history).sum()), "label_not_known_yet": int((has_history & ~known).sum())}
+    not_known = int((has_history & ~known).sum()) + labels.known_later
+    left_out = {"no_event_yet": int((~has_history).sum()), "label_not_known_yet": not_known}
     index = everyone[has_history & known]
     if not len(index):
         raise DataError(
-            f"labels: none can be used as of {store.date(cut)} (got {len(labels):,}: {left_out['no_event_yet']:,} of "
-            f"accounts without an event before it, {left_out['label_not_known_yet']:,} known only later). "
+            f"labels: none can be used as of {store.date(cut)} (got {len(labels) + labels.known_later:,}: "
+            f"{left_out['no_event_yet']:,} of accounts without an event before it, {not_known:,} known only later). "
             "Give a later as_of."
         )
     present = np.unique(labels.targets[index])

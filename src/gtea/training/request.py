@@ -53,7 +53,8 @@ class NodeRequest:
         base = RunConfig(model=model_variant(variant) if variant else ModelConfig())
         resolved = read_config(config, settings, base)
         opened = Store.open(store)
-        found = read_labels(labels, opened, unknown=unknown)
+        # What was labelled later must not even add a class, or make another one the rarer.
+        found = read_labels(labels, opened, unknown=unknown).known_before(opened.as_of(as_of).cut)
         return NodeRequest(opened, found, positive_class(found, positive), resolved, as_of, resolve_device(device))
 
     def run(self, split: Split, config: RunConfig, folder: Path) -> NodeRun:

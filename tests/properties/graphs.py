@@ -1,0 +1,72 @@
+"""Random graphs with a past and a future: what lies at or after the cut can be changed at will."""
+
+import dataclasses
+
+from hypothesis import strategies as st
+
+from gtea.store.memory import store_in_memory
+
+CUT = 100
+PAST = [f"p{i}" for i in range(8)]
+# Ids that sort before, between and after those of the past: the past's numbers all move.
+FUTURE = [*PAST, "a", "p0x", "p3x", "p6x", "z"]
+KNOWN = {account: [float(i), -float(i % 3)] for i, account in enumerate(PAST[::2])}
+
+
+@dataclasses.dataclass(frozen=True)
+class Event:
+    src: str
+    dst: str
+    time: int
+    amount: float
+    kind: str
+
+
+def events(accounts, kinds, first, last, most):
+    account = st.sampled_from(accounts)
+    event = st.builds(
+        Event,
+        account,
+        account,
+        st.integers(first, last),
+        st.sampled_from([0.0, 0.5, 3.0, 1e6, -2.0]),
+        st.sampled_from(kinds),
+    )
+    return st.lists(event, max_size=most)
+
+
+pasts = events(PAST, ["card", "wire"], 0, CUT - 1, 24)
+futures = events(FUTURE, ["atm", "card", "cash", "wire", "zap"], CUT, 2 * CUT, 10)
+
+
+def columns(rows):
+    return {field.name: [getattr(row, field.name) for row in rows] for field in dataclasses.fields(Event)}
+
+
+def in_memory(rows, *, directed, extra_nodes):
+    table = columns(rows)
+    future_nodes = {"a": [99.0, 99.0], "p3x": [-99.0, 0.0]} if extra_nodes else {}
+    return store_in_memory(
+        table["src"],
+        table["dst"],
+        table["time"],
+        features={"amount": table["amount"]},
+        categorical={"kind": table["kind"]},
+        nodes={account: [7.0, 7.0] for account in PAST[1::2]} | KNOWN | future_nodes,
+        node_features=["x", "y"],
+        directed=directed,
+    )
+
+
+def random_events(generator, accounts, kinds, first, last, count):
+    picks = generator.integers(0, len(accounts), (count, 2))
+    return [
+        Event(accounts[a], accounts[b], int(t), float(amount), kinds[int(kind)])
+        for (a, b), t, amount, kind in zip(
+            picks,
+            generator.integers(first, last, count),
+            generator.lognormal(3, 2, count),
+            generator.integers(0, len(kinds), count),
+            strict=True,
+        )
+    ]

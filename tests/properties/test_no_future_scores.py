@@ -1,0 +1,167 @@
+"""No score, embedding or trained weight made as of t changes by a byte when everything at or after t does."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.properties.graphs import CUT, PAST, columns, futures, in_memory, pasts, random_events
+
+from gtea.config import FeaturesConfig, InputSpec, ModelConfig, RunConfig, SamplingConfig
+from gtea.inference import LinkScorer, NodeScorer
+from gtea.nn.classifier import NodeClassifier
+from gtea.nn.link_predictor import LinkPredictor
+from gtea.sampling.inputs import collator_for, input_spec, preprocessing_for
+from gtea.sampling.statistics import statistics
+from gtea.store.ingest import ingest
+from gtea.store.store import Store
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+models = st.builds(
+    ModelConfig,
+    encoder=st.sampled_from(["lstm", "transformer", "statistics"]),
+    time_encoding=st.booleans(),
+    attention=st.sampled_from(["sparsemax", "softmax", "entmax15"]),
+    num_layers=st.integers(1, 2),
+    d_node=st.just(4),
+    d_edge=st.just(4),
+    num_heads=st.just(2),
+    d_time=st.just(3),
+    d_mlp=st.just(4),
+    link_head=st.sampled_from(["dot", "pair", "ordered_pair"]),
+)
+configs = st.builds(
+    RunConfig,
+    model=models,
+    features=st.builds(
+        FeaturesConfig,
+        nodes=st.sampled_from([None, ("statistics",), ("random",), ("given", "statistics", "random")]),
+        d_random=st.just(3),
+        gaps=st.booleans(),
+    ),
+    sampling=st.builds(
+        SamplingConfig,
+        batch_size=st.sampled_from([5, 100]),
+        fanout=st.integers(1, 3),
+        max_events=st.sampled_from([0, 1, 3]),
+        strategy=st.sampled_from(["uniform", "recent"]),
+    ),
+)
+
+
+@functools.cache
+def networks(model: ModelConfig, spec: InputSpec) -> tuple[NodeClassifier, LinkPredictor]:
+    return NodeClassifier(model, spec, 3, seed=1), LinkPredictor(model, spec, seed=2)
+
+
+def scores(store: Store, config: RunConfig, kind: str) -> list[bytes]:
+    """What networks say of the accounts of the past, or of pairs of them, as of the cut."""
+    nodes = np.array([store.node(account) for account in PAST])
+    preprocessing = preprocessing_for(store, CUT, config)
+    classifier, predictor = networks(config.model, input_spec(preprocessing))
+    rest = (collator_for(store, CUT, preprocessing, config), config.sampling.batch_size, CPU, 0)
+    if kind == "links":
+        src, dst = np.tile(nodes, 2), np.concatenate([np.roll(nodes, 1), nodes[::-1]])
+        return [LinkScorer(predictor, *rest).probabilities(src, dst).tobytes()]
+    probabilities, embeddings = NodeScorer(classifier, *rest), NodeScorer(classifier.gtea, *rest)
+    made = (statistics(store.as_of(CUT), nodes), probabilities.probabilities(nodes), embeddings.outputs(nodes))
+    return [values.tobytes() for values in made]
+
+
+kinds = st.sampled_from(["nodes", "links"])
+
+
+@pytest.mark.slow
+@settings(max_examples=1_000)
+@given(past=pasts, one=futures, other=futures, directed=st.booleans(), config=configs, kind=kinds)
+def test_scores_know_nothing_of_the_future(
+    past: Any, one: Any, other: Any, directed: bool, config: RunConfig, kind: str
+) -> None:
+    first = in_memory([*past, *one], directed=directed, extra_nodes=False)
+    second = in_memory([*other, *past], directed=directed, extra_nodes=True)
+    assert scores(first, config, kind) == scores(second, config, kind)
+
+
+def test_scores_do_know_the_past() -> None:
+    """The comparison above can fail: one more event before the cut, and something changes."""
+    generator = np.random.default_rng(0)
+    past = random_events(generator, PAST, ["card", "wire"], 0, CUT, 40)
+    more = [*past, dataclasses.replace(past[0], time=CUT - 1)]
+    first, second = (in_memory(rows, directed=False, extra_nodes=False) for rows in (past, more))
+    for kind in ("nodes", "links"):
+        pairs = zip(scores(first, RunConfig(), kind), scores(second, RunConfig(), kind), strict=True)
+        assert all(one != other for one, other in pairs)
+
+
+QUICK = (
+    "model.d_node=4", "model.d_edge=4", "model.d_mlp=4", "model.d_time=2", "sampling.fanout=3", "sampling.max_events=4",
+    "sampling.batch_size=8", "train.epochs=2", "train.workers=0", "train.metric=average_precision",
+)  # fmt: skip
+MANY = [f"p{i:02}" for i in range(44)]
+STRANGERS = ["a", "p05x", "z"]
+
+
+def stored(rows: Any, out: Path) -> Path:
+    table = pa.table(columns(rows))
+    ingest(
+        table, src="src", dst="dst", time="time", features=["amount"], categorical=["kind"], time_unit="step", out=out
+    )
+    return out
+
+
+def labelled(path: Path, later: dict[str, str]) -> Path:
+    """Labels that are known in time, the same for everybody, and labels that become known at the cut or later."""
+    early = [(account, "bad" if i % 2 and i < 38 else "ok", 0) for i, account in enumerate(MANY[:40])]
+    late = [(account, word, CUT + i) for i, (account, word) in enumerate(later.items())]
+    with path.open("w", newline="") as stream:
+        csv.writer(stream).writerows([("account", "label", "known_at"), *early, *late])
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("kind", ["temporal", "folds"])
+def test_training_knows_nothing_of_the_future(gtea: Callable[..., Any], tmp_path: Path, seed: int, kind: str) -> None:
+    """Neither of later events nor of later labels, though those bring another class and make another one the rarer."""
+    generator = np.random.default_rng(seed)
+    past = random_events(generator, MANY, ["card", "wire"], 0, CUT, 300)
+    future = random_events(generator, [*MANY, *STRANGERS], ["atm", "wire"], CUT, 2 * CUT, 80)
+    other = random_events(generator, [*MANY, "z"], ["zap"], CUT, 2 * CUT, 30)
+    cases = [
+        (stored(past, tmp_path / "none"), labelled(tmp_path / "none.csv", {})),
+        (stored(past + future, tmp_path / "some"), labelled(tmp_path / "some.csv", dict.fromkeys(MANY[40:], "bad"))),
+        (
+            stored(other + past, tmp_path / "other"),
+            labelled(tmp_path / "other.csv", {**dict.fromkeys(STRANGERS, "bad"), MANY[41]: "mule"}),
+        ),
+    ]
+    made = set()
+    words = [word for setting in (*QUICK, f"split.kind={kind}", f"train.seed={seed}") for word in ("--set", setting)]
+    for store, labels in cases:
+        out = tmp_path / f"{store.name}.model"
+        run = gtea("train", store, "--labels", labels, "--as-of", CUT, "--unknown", "skip", *words, "--out", out)
+        assert run.code == 0, run.err
+        names = ("model.safetensors", "preprocessing.json", "config.json", "metrics.jsonl")
+        made.add(tuple(hashlib.sha256((out / name).read_bytes()).hexdigest() for name in names))
+    assert len(made) == 1
