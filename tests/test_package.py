@@ -12,7 +12,8 @@ from gtea.errors import DataError, GteaError, ModelError, StoreError, UsageError
 
 
 def test_exported_names_are_these() -> None:
-    assert sorted(gtea.__all__) == ["GTEAClassifier", "Store", "View", "append", "ingest", "load", "open", "to_pyg"]
+    estimators, stores = ["GTEAClassifier", "GTEALinkPredictor"], ["Store", "View", "append", "ingest"]
+    assert sorted(gtea.__all__) == [*estimators, *stores, "link_examples", "load", "open", "to_pyg"]
     for name in gtea.__all__:
         assert callable(getattr(gtea, name))
     assert gtea.__version__.count(".") == 2

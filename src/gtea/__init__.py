@@ -13,22 +13,38 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gtea.estimators.classifier import GTEAClassifier, load
+    from gtea.estimators.classifier import GTEAClassifier
+    from gtea.estimators.link_predictor import GTEALinkPredictor
+    from gtea.estimators.loading import load
     from gtea.interop import to_pyg
     from gtea.store.append import append
     from gtea.store.ingest import ingest
     from gtea.store.store import Store
     from gtea.store.view import View
+    from gtea.tasks.link_examples import link_examples
 
-__all__ = ["GTEAClassifier", "Store", "View", "append", "ingest", "load", "open", "to_pyg"]
+__all__ = [
+    "GTEAClassifier",
+    "GTEALinkPredictor",
+    "Store",
+    "View",
+    "append",
+    "ingest",
+    "link_examples",
+    "load",
+    "open",
+    "to_pyg",
+]
 
 _HOMES = {
     "GTEAClassifier": "gtea.estimators.classifier",
+    "GTEALinkPredictor": "gtea.estimators.link_predictor",
     "Store": "gtea.store.store",
     "View": "gtea.store.view",
     "append": "gtea.store.append",
     "ingest": "gtea.store.ingest",
-    "load": "gtea.estimators.classifier",
+    "link_examples": "gtea.tasks.link_examples",
+    "load": "gtea.estimators.loading",
     "to_pyg": "gtea.interop",
 }
 

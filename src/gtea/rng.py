@@ -29,6 +29,7 @@ class Purpose(IntEnum):
     NEGATIVES = 3
     VECTORS = 4
     DROPOUT = 5
+    SPLIT = 6
 
 
 @jit

@@ -4,57 +4,29 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import gtea as package
-from gtea.data.payments import PaymentsSpec, write_payments
 from gtea.errors import DataError, UsageError
 from gtea.estimators.classifier import GTEAClassifier
-from gtea.store.ingest import ingest
 from gtea.store.store import Store
-from gtea.tasks.labels import read_labels
 
 QUICK: dict[str, Any] = {
     "d_node": 6, "d_edge": 4, "fanout": 3, "max_events": 4, "batch_size": 32, "epochs": 1, "lr": 0.01, "device": "cpu",
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Networks as small as these only wait for each other on several threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    folder = tmp_path_factory.mktemp("payments")
-    events, _ = write_payments(PaymentsSpec(accounts=80, events=1000, illicit_share=0.4), folder)
-    return ingest(
-        events, src="payer", dst="payee", time="timestamp", features=["amount"], time_unit="s", out=folder / "s"
-    )
-
-
-@pytest.fixture(scope="module")
-def examples(store: Store) -> tuple[np.ndarray, np.ndarray]:
-    """Accounts and labels, in an order that is not the store's."""
-    labels = read_labels(store.path.parent / "labels.csv", store)
-    order = np.random.default_rng(0).permutation(len(labels))
-    accounts = np.array([store.account(int(node)) for node in labels.nodes])
-    return accounts[order], np.array(labels.classes)[labels.targets][order]
 
 
 @pytest.fixture(scope="module")
@@ -182,6 +154,71 @@ def test_nothing_after_the_cut_is_seen(store: Store, examples: Any) -> None:
     assert model.cut_ == middle
     split = model.model_.saved.metrics["split"]
     assert {split[part]["as_of"] for part in ("train", "validation")} == {middle}
+
+
+def test_as_of_is_the_estimators_unless_a_call_names_another(store: Store, examples: Any) -> None:
+    accounts, y = examples
+    middle = int(np.median(store.arrays.event_time))
+    model = GTEAClassifier(store, as_of=middle, **QUICK).fit(accounts, y)
+    own = model.predict_proba(accounts)
+    np.testing.assert_array_equal(model.predict_proba(accounts, as_of=store.date(middle)), own)
+    later = model.predict_proba(accounts, as_of=store.end)
+    assert (later != own).any()
+    assert (model.transform(accounts, as_of=store.end) != model.transform(accounts)).any()
+    assert model.predict(accounts, as_of=store.end).tolist() == model.classes_[later.argmax(axis=1)].tolist()
+    assert model.score(accounts, y, as_of=store.end) == (model.predict(accounts, as_of=store.end) == y).mean()
+    assert model.cut_ == middle
+
+
+def test_weight_0_is_leaving_out_and_weight_2_is_naming_twice(store: Store, examples: Any) -> None:
+    """To the last bit: repeated accounts are one example of more weight, and so in the same batch."""
+    accounts, y = examples
+    weights = np.arange(len(y)) % 3
+    rows = np.repeat(np.arange(len(y)), weights)
+    model = GTEAClassifier(store, **QUICK)
+    weighed = model.fit(accounts, y, sample_weight=weights).predict_proba(accounts)
+    np.testing.assert_array_equal(model.fit(accounts[rows], y[rows]).predict_proba(accounts), weighed)
+    np.testing.assert_allclose(
+        model.fit(accounts, y, sample_weight=weights * 1e30).predict_proba(accounts), weighed, rtol=1e-5
+    )
+
+
+def test_weights_that_are_all_alike_change_nothing(store: Store, fitted: GTEAClassifier, examples: Any) -> None:
+    accounts, y = examples
+    alike = GTEAClassifier(store, **QUICK).fit(accounts, y, sample_weight=pd.Series(np.full(len(y), 0.5)))
+    np.testing.assert_array_equal(alike.predict_proba(accounts), fitted.predict_proba(accounts))
+
+
+def test_calibration_passes_weights_on(store: Store, examples: Any) -> None:
+    accounts, y = examples
+    weights = np.arange(len(y)) % 2
+    model = CalibratedClassifierCV(GTEAClassifier(store, **QUICK), cv=2).fit(accounts, y, sample_weight=weights)
+    trained_on = [part.estimator.model_.saved.metrics["labels"]["accounts"] for part in model.calibrated_classifiers_]
+    assert sum(trained_on) == weights.sum()
+
+
+def test_weights_that_are_refused(store: Store, examples: Any) -> None:
+    accounts, y = examples
+    model = GTEAClassifier(store, **QUICK)
+    for weights, message in (
+        ([1.0], r"sample_weight: must be one for each of 80 rows \(got shape \(1,\)\)"),
+        (np.full(80, -1), r"sample_weight: must be 0 or more, and finite \(got -1\.0\)"),
+        (np.full(80, np.nan), r"sample_weight: must be 0 or more, and finite \(got nan\)"),
+        (np.zeros(80), r"sample_weight: must not be 0 for all rows"),
+        (["much"] * 80, r"sample_weight: must be numbers"),
+        ((y == y[0]).astype(int), r"labels: must be of at least two classes"),
+    ):
+        with pytest.raises(DataError, match=message):
+            model.fit(accounts, y, sample_weight=weights)
+
+
+def test_embeddings_feed_a_pipeline(store: Store, examples: Any) -> None:
+    accounts, y = examples
+    pipeline = make_pipeline(GTEAClassifier(store, **QUICK), StandardScaler(), LogisticRegression())
+    assert np.isfinite(cross_val_score(pipeline, accounts, y, cv=2, error_score="raise")).all()
+    pipeline.fit(accounts, y, gteaclassifier__sample_weight=np.ones(len(y)))
+    assert pipeline.predict_proba(accounts[:5]).shape == (5, 2)
+    assert pipeline[:2].get_feature_names_out().tolist() == [f"gteaclassifier{i}" for i in range(6)]
 
 
 def test_accounts_that_are_refused(fitted: GTEAClassifier, examples: Any) -> None:

@@ -40,6 +40,8 @@ class Labels:
     """Rows read, folded and skipped, and the size of each class."""
     known_later: int = 0
     """Labels that ``known_before`` has taken away."""
+    weights: NDArray[np.float64] | None = None
+    """How much each account counts in the loss; None where all count alike."""
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -52,7 +54,8 @@ class Labels:
         kinds, targets = np.unique(self.targets[known], return_inverse=True)
         classes = tuple(self.classes[int(kind)] for kind in kinds)
         later = self.known_later + len(self) - len(known)
-        return Labels(self.nodes[known], targets, classes, self.known_at[known], self.report, later)
+        weights = None if self.weights is None else self.weights[known]
+        return Labels(self.nodes[known], targets, classes, self.known_at[known], self.report, later, weights)
 
 
 def read_labels(
@@ -102,9 +105,14 @@ def read_labels(
 
 
 def labels_of(
-    nodes: NDArray[np.int64], targets: NDArray[np.int64], classes: tuple[str, ...], store: Store, name: str
+    nodes: NDArray[np.int64],
+    targets: NDArray[np.int64],
+    classes: tuple[str, ...],
+    store: Store,
+    name: str,
+    weights: NDArray[np.float64],
 ) -> Labels:
-    """Labels that are given as arrays. Repeated accounts are folded as in ``read_labels``.
+    """Labels that are given as arrays. Repeated accounts are folded as in ``read_labels``, and their weights add up.
 
     Args:
         name: What they are called in messages and in the report.
@@ -118,7 +126,17 @@ def labels_of(
         "repeated_rows": len(nodes) - len(labels),
         "classes": class_counts(labels.targets, classes),
     }
-    return Labels(labels.nodes, labels.targets, classes, None, report)
+    added = add_weights(weights, np.searchsorted(labels.nodes, nodes))
+    return Labels(labels.nodes, labels.targets, classes, None, report, weights=added)
+
+
+def add_weights(weights: NDArray[np.float64], example: NDArray[np.int64]) -> NDArray[np.float64] | None:
+    """How much each example counts, given the weights of rows and the number of each row's example.
+
+    None if all count alike: then nothing is weighed, and training is to the last bit what it is without weights.
+    """
+    sums: NDArray[np.float64] = np.bincount(example, weights).astype(np.float64)
+    return None if (sums == sums[0]).all() else sums
 
 
 def positive_class(labels: Labels, given: str | None = None) -> str | None:

@@ -126,7 +126,7 @@ def split_links(
     first, second = (int(after[min(place, len(after) - 1)]) for place in boundaries(len(after), fractions))
     windows = [(start, first), (first, second), (second, end)]
     cuts = [start] * 3 if protocol == "paper" else [window[0] for window in windows]
-    train, validation, test = (_part(store, window, cut) for window, cut in zip(windows, cuts, strict=True))
+    train, validation, test = (links_in(store, window, cut) for window, cut in zip(windows, cuts, strict=True))
     for name, part in (("train", train), ("validation", validation), ("test", test)):
         _require_pairs(name, part, store)
     arrays = store.arrays
@@ -154,7 +154,8 @@ def _graph_end(times: NDArray[np.int64], fraction: float) -> int:
     return int(np.partition(times, place)[place])
 
 
-def _part(store: Store, window: tuple[int, int], cut: int) -> LinkPart:
+def links_in(store: Store, window: tuple[int, int], cut: int) -> LinkPart:
+    """The pairs with an event in a window, for somebody who sees the graph as of a cut."""
     arrays = store.arrays
     edges = np.flatnonzero(arrays.edge_a != arrays.edge_b)
     _, place = store.as_of(window[0]).event_ranges(edges)

@@ -201,8 +201,27 @@ def best_threshold(positive: ArrayLike, negatives: ArrayLike) -> float:
     """
     true, false = _links(positive, negatives)
     scores = np.concatenate([true, false.ravel()])
-    hits, alarms = _counts_at_thresholds(np.arange(len(scores)) < len(true), scores)
-    return float(np.unique(scores)[::-1][np.argmax(hits - alarms)])
+    return threshold_of(np.arange(len(scores)) < len(true), scores)
+
+
+def threshold_of(truth: ArrayLike, scores: ArrayLike) -> float:
+    """The score from which on to say "positive" for the highest accuracy; the highest of equals."""
+    positive, ranks = _ranked(truth, scores)
+    hits, alarms = _counts_at_thresholds(positive, ranks)
+    return float(np.unique(ranks)[::-1][np.argmax(hits - alarms)])
+
+
+def pair_metrics(truth: ArrayLike, probabilities: ArrayLike, threshold: float) -> dict[str, float]:
+    """All figures of pairs that are labelled one by one, so that nobody says which negative stands beside which link.
+
+    Args:
+        truth: Whether each pair is a link.
+        threshold: The probability from which on a link is said to be one, for accuracy and macro-F1.
+    """
+    positive, chances = _ranked(truth, probabilities)
+    predicted = chances >= threshold
+    figures = {"accuracy": accuracy(positive, predicted), "macro_f1": macro_f1(positive, predicted)}
+    return figures | binary_metrics(positive, chances)
 
 
 def link_metrics(

@@ -1,4 +1,4 @@
-"""Pairs of accounts that a table names: links to score, perhaps with the answer."""
+"""Pairs of accounts that a table or an array names: links to score, perhaps with the answer."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from gtea.errors import DataError
 from gtea.store.store import Store
 from gtea.tasks.accounts import Unknown, find_rows, refuse_missing_header
-from gtea.tasks.labels import encode
+from gtea.tasks.labels import add_weights, class_counts, encode
 from gtea.tasks.tables import SHOWN, Table, read_table
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Ordered pairs, each once, in the order in which the table first names them."""
+    """Ordered pairs, each once."""
 
     src: NDArray[np.int64]
     dst: NDArray[np.int64]
@@ -25,6 +25,8 @@ class Pairs:
     """The place of each pair's class in ``classes``, or None if the table has no labels."""
     classes: tuple[str, ...]
     report: dict[str, Any]
+    weights: NDArray[np.float64] | None = None
+    """How much each pair counts in the loss; None where all count alike."""
 
     def __len__(self) -> int:
         return len(self.src)
@@ -39,7 +41,7 @@ def read_pairs(
     label: str | None = None,
     unknown: Unknown = "error",
 ) -> Pairs:
-    """Read pairs of accounts.
+    """Read pairs of accounts, in the order in which the table first names them.
 
     Rows that repeat a pair in the same order are folded if they agree and refused if they don't.
 
@@ -54,7 +56,8 @@ def read_pairs(
     texts = None if words is None else table.texts(words)
     found = find_rows(store, table, (src, dst), unknown)
     classes, targets = ((), None) if texts is None else encode(texts, found)
-    kept = _folded(found.nodes[0], found.nodes[1], targets, table.name, store)
+    first, _ = _folded(found.nodes[0], found.nodes[1], targets, table.name, store)
+    kept = np.sort(first)
     report = {
         "source": table.name,
         "rows": len(table),
@@ -66,10 +69,37 @@ def read_pairs(
     return Pairs(*ends, None if targets is None else targets[kept], classes, report)
 
 
+def pairs_of(
+    src: NDArray[np.int64],
+    dst: NDArray[np.int64],
+    targets: NDArray[np.int64],
+    classes: tuple[str, ...],
+    store: Store,
+    name: str,
+    weights: NDArray[np.float64],
+) -> Pairs:
+    """Labelled pairs that are given as arrays, in the store's order of accounts, whatever order the rows have.
+
+    Rows that repeat a pair are folded as in ``read_pairs``, and their weights add up.
+
+    Args:
+        name: What they are called in messages and in the report.
+    """
+    first, group = _folded(src, dst, targets, name, store)
+    report = {
+        "source": name,
+        "rows": len(src),
+        "pairs": len(first),
+        "repeated_rows": len(src) - len(first),
+        "classes": class_counts(targets[first], classes),
+    }
+    return Pairs(src[first], dst[first], targets[first], classes, report, add_weights(weights, group))
+
+
 def _folded(
     src: NDArray[np.int64], dst: NDArray[np.int64], targets: NDArray[np.int64] | None, name: str, store: Store
-) -> NDArray[np.int64]:
-    """The first row of each pair, in the order of the table."""
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The first row of each distinct pair, in the order of the accounts; and each row's number among those pairs."""
     if not len(src):
         raise DataError(f"{name}: must name at least one pair of accounts in {store.path.name} (got none).")
     _, first, group = np.unique(src * store.num_nodes + dst, return_index=True, return_inverse=True)
@@ -83,4 +113,4 @@ def _folded(
                 f"{name}: a pair may have one label (got {len(clashing):,} with rows that disagree: {shown}{more}). "
                 "Keep the right row of each."
             )
-    return np.sort(first)
+    return first, group

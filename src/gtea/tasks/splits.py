@@ -138,8 +138,7 @@ def validation_split(labels: Labels, store: Store, *, fraction: float = 0.25, as
 
     Where that would leave a part without one of the classes, the latest accounts of each class validate.
     """
-    if not 0 < fraction < 1:
-        raise UsageError(f"validation_fraction: must be above 0 and below 1 (got {fraction}). Try 0.25.")
+    check_validation_fraction(fraction)
     cut = store.as_of(as_of).cut
     appeared = first_events(store, labels.nodes)
     index, left_out = _usable(labels, appeared, store, cut)
@@ -148,7 +147,7 @@ def validation_split(labels: Labels, store: Store, *, fraction: float = 0.25, as
     kinds = np.unique(targets)
     late = np.arange(len(index)) >= round(len(index) * (1 - fraction))
     if any(len(np.unique(targets[part])) < len(kinds) for part in (late, ~late)):
-        late = _latest_of_each(targets, labels, fraction)
+        late = last_of_each(targets, labels.classes, fraction, "accounts")
     train, validation = (_part(np.sort(piece), cut, labels, appeared) for piece in (index[~late], index[late]))
     return Split("validation on the latest", train, validation, None, left_out, store.unit)
 
@@ -170,6 +169,12 @@ def check_fractions(fractions: Sequence[float]) -> None:
             "fractions: must be three positive numbers, train, validation and test, that add up to 1 "
             f"(got {', '.join(map(str, fractions))}). Try 0.6, 0.2, 0.2."
         )
+
+
+def check_validation_fraction(fraction: float) -> None:
+    """Refuse a share that leaves nothing to train on, or nothing to choose by."""
+    if not 0 < fraction < 1:
+        raise UsageError(f"validation_fraction: must be above 0 and below 1 (got {fraction}). Try 0.25.")
 
 
 def boundaries(count: int, fractions: Sequence[float]) -> list[int]:
@@ -215,15 +220,19 @@ def _boundary(before: NDArray[np.int64], after: NDArray[np.int64]) -> int:
     return int(max(after[0], before[-1] + 1))
 
 
-def _latest_of_each(targets: NDArray[np.int64], labels: Labels, fraction: float) -> NDArray[np.bool_]:
-    """Of examples in time order, whether each is among the latest of its class: at least one, and never all."""
+def last_of_each(targets: NDArray[np.int64], classes: Sequence[str], fraction: float, what: str) -> NDArray[np.bool_]:
+    """Of examples in order, whether each is among the last of its class: at least one of them, and never all.
+
+    Args:
+        what: What examples are called in messages.
+    """
     late = np.zeros(len(targets), dtype=bool)
     for kind in np.unique(targets):
         places = np.flatnonzero(targets == kind)
         if len(places) < 2:
             raise DataError(
-                "labels: training and validation need at least 2 accounts of every class "
-                f"(got 1 of {labels.classes[int(kind)]!r}). Add labels, or leave the class out."
+                f"labels: training and validation need at least 2 {what} of every class "
+                f"(got 1 of {classes[int(kind)]!r}). Add labels, or leave the class out."
             )
         held = min(max(round(len(places) * fraction), 1), len(places) - 1)
         late[places[-held:]] = True

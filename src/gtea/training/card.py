@@ -44,6 +44,9 @@ def model_card(model: SavedModel) -> str:
 
 
 def _task(config: Mapping[str, Any]) -> str:
+    if config["task"] == "links" and "positive" in config:
+        other, link = config["classes"]
+        return f"pairs of accounts, {link!r} or {other!r}; scores are the probability of {link!r}"
     if config["task"] == "links":
         return "will two accounts have an event in the time to come; scores are the probability that they will"
     scores = f"; scores are the probability of {config['positive']!r}" if config["positive"] else ""

@@ -28,6 +28,7 @@ from gtea.tasks.metrics import node_metrics
 from gtea.tasks.splits import Part, Split
 from gtea.training.loop import Listener
 from gtea.training.story import Lessons, train_task
+from gtea.training.weights import class_weights, example_weights, weighted_mean
 
 
 @dataclass(frozen=True)
@@ -60,14 +61,18 @@ class NodeRun:
         part = self.split.train.index
         collator = collator_for(self.store, self.split.train.as_of, preprocessing, self.config)
         nodes, targets = self.labels.nodes[part], torch.from_numpy(self.labels.targets[part])
-        weights = _class_weights(self).to(self.device)
+        of_class = _class_weights(self).to(self.device)
+        weights = None if self.labels.weights is None else example_weights(self.labels.weights[part])
 
         def make(items: NDArray[np.int64], epoch: int) -> Batch:
             return collator.batch(nodes[items], epoch)
 
         def loss_of(items: NDArray[np.int64], batch: Batch) -> Tensor:
-            logits = network(batch.to(self.device))
-            return functional.cross_entropy(logits, targets[items].to(self.device), weights)
+            logits, wanted = network(batch.to(self.device)), targets[items].to(self.device)
+            if weights is None:
+                return functional.cross_entropy(logits, wanted, of_class)
+            losses = functional.cross_entropy(logits, wanted, reduction="none")
+            return weighted_mean(losses, weights[items].to(self.device) * of_class[wanted])
 
         scorer = _scorer(self, network, preprocessing, self.split.validation.as_of)
 
@@ -92,20 +97,17 @@ def train_nodes(run: NodeRun, listener: Listener, *, resume: bool = False) -> Sa
 
 
 def labels_digest(labels: Labels) -> str:
-    """One sha256 over who has which label and since when."""
+    """One sha256 over who has which label, since when, and counts how much."""
     digest = hashlib.sha256(json.dumps(labels.classes).encode())
-    for array in (labels.nodes, labels.targets, labels.known_at):
+    for array in (labels.nodes, labels.targets, labels.known_at, labels.weights):
         digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 
 
 def _class_weights(run: NodeRun) -> Tensor:
-    counts = np.bincount(run.labels.targets[run.split.train.index], minlength=len(run.labels.classes))
-    if not run.config.train.class_weights:
-        return torch.ones(len(counts))
-    # A class that training never sees can't be weighed; it keeps weight 0 and is never the right answer.
-    weights = np.divide(counts.sum(), len(counts) * counts, out=np.zeros(len(counts)), where=counts > 0)
-    return torch.from_numpy(weights.astype(np.float32))
+    part, labels = run.split.train.index, run.labels
+    own = None if labels.weights is None else labels.weights[part]
+    return class_weights(labels.targets[part], own, len(labels.classes), balanced=run.config.train.class_weights)
 
 
 def _scorer(run: NodeRun, network: NodeClassifier, preprocessing: Preprocessing, cut: int) -> NodeScorer:

@@ -22,6 +22,7 @@ from gtea.sampling.loader import Loader
 from gtea.sampling.preprocessing import Preprocessing
 from gtea.store.store import Store
 from gtea.tasks.links import LinkSplit
+from gtea.tasks.pair_split import PairSplit
 from gtea.tasks.splits import Split
 from gtea.training import record
 from gtea.training.card import model_card
@@ -50,7 +51,7 @@ class Task(Protocol[Network]):
         """The events."""
 
     @property
-    def split(self) -> Split | LinkSplit:
+    def split(self) -> Split | LinkSplit | PairSplit:
         """Which examples train, choose and judge, and what each part may see."""
 
     @property

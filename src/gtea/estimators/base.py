@@ -1,0 +1,193 @@
+"""What GTEA's estimators share: their parameters, the configuration made from them, the graph, saving and loading.
+
+Nothing is computed here. ``fit`` is the training of ``gtea.training`` in a temporary folder, the rest is the models of
+``gtea.scoring``: a grid search runs the very training that ``gtea train`` runs, and what it finds is saved as the
+same folder.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from gtea.checkpoint import SavedModel, save_model
+from gtea.config import RunConfig, config_from_json
+from gtea.errors import UsageError
+from gtea.estimators.inputs import Targets
+from gtea.scoring.model import LinkModel, NodeModel
+from gtea.store.moments import Moment
+from gtea.store.store import Store
+from gtea.training.card import model_card
+from gtea.training.device import resolve_device
+from gtea.training.loop import silent
+from gtea.training.story import Task, train_task
+
+Graph = Store | str | os.PathLike[str]
+
+SETTINGS = {
+    "model": ("encoder", "time_encoding", "attention", "num_layers", "d_node", "d_edge"),
+    "sampling": ("fanout", "max_events", "batch_size"),
+    "train": ("lr", "epochs", "patience"),
+}
+_CLASS_VALUES = "class_values"
+
+
+class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """The parameters of all estimators, and what follows from them alone."""
+
+    _settings: ClassVar[Mapping[str, Sequence[str]]] = SETTINGS
+    """Which parameters are settings of a run, by section, under the same names."""
+    _defaults: ClassVar[RunConfig] = RunConfig()
+    """The settings that are no parameters."""
+    _model: ClassVar[type[NodeModel] | type[LinkModel]]
+    _columns: ClassVar[int]
+    """How many ids an example has."""
+    classes_: NDArray[Any]
+    model_: NodeModel | LinkModel
+
+    def __init__(
+        self,
+        graph: Graph,
+        *,
+        as_of: Moment | None = None,
+        encoder: str = "lstm",
+        time_encoding: bool = True,
+        attention: str = "sparsemax",
+        num_layers: int = 2,
+        d_node: int = 64,
+        d_edge: int = 64,
+        fanout: int = 10,
+        max_events: int = 64,
+        batch_size: int = 64,
+        lr: float = 1e-3,
+        epochs: int = 100,
+        patience: int = 15,
+        validation_fraction: float = 0.25,
+        features: str | Sequence[str] | None = None,
+        device: str = "auto",
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.graph = graph
+        self.as_of = as_of
+        self.encoder = encoder
+        self.time_encoding = time_encoding
+        self.attention = attention
+        self.num_layers = num_layers
+        self.d_node = d_node
+        self.d_edge = d_edge
+        self.fanout = fanout
+        self.max_events = max_events
+        self.batch_size = batch_size
+        self.lr = lr
+        self.epochs = epochs
+        self.patience = patience
+        self.validation_fraction = validation_fraction
+        self.features = features
+        self.device = device
+        self.random_state = random_state
+
+    def score(self, examples: Any, y: Any, sample_weight: Any = None, *, as_of: Moment | None = None) -> float:
+        """The share of examples whose label is predicted, as of ``as_of`` or else the estimator's own cut."""
+        return float(accuracy_score(y, self.predict(examples, as_of=as_of), sample_weight=sample_weight))
+
+    def predict(self, examples: Any, *, as_of: Moment | None = None) -> NDArray[Any]:
+        """The likeliest label of each example, as of ``as_of`` or else the estimator's own cut."""
+        places = self.predict_proba(examples, as_of=as_of).argmax(axis=1)
+        return np.asarray(self.classes_[places])
+
+    def predict_proba(self, examples: Any, *, as_of: Moment | None = None) -> NDArray[np.float64]:
+        """One row of probabilities for each example, columns as in ``classes_``."""
+        raise NotImplementedError
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as a folder, which ``gtea.load``, ``gtea score`` and the like read."""
+        check_is_fitted(self)
+        folder = Path(path).absolute()
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise UsageError(f"{folder}: exists. Choose another path.")
+        save_model(folder, self.model_.saved, model_card(self.model_.saved))
+
+    @classmethod
+    def opened(cls, saved: SavedModel, graph: Graph, as_of: Moment | None, device: str) -> Self:
+        """A saved model as a fitted estimator."""
+        store, config = opened_store(graph), config_from_json(saved.config["run"])
+        sections = ((getattr(config, section), names) for section, names in cls._settings.items())
+        chosen = {name: getattr(section, name) for section, names in sections for name in names}
+        known = {"features": config.features.nodes, "random_state": config.train.seed, **chosen}
+        estimator = cls(graph, as_of=as_of, device=device, **known)
+        return estimator._fitted(store, store.as_of(as_of).cut, saved, resolve_device(device))
+
+    def _config(self) -> RunConfig:
+        """The parameters as the configuration of a run, which checks them."""
+        values = self._defaults.to_json()
+        for section, names in self._settings.items():
+            values[section] |= {name: _plain(getattr(self, name)) for name in names}
+        values["features"]["nodes"] = self.features
+        values["train"]["seed"] = _seed(self.random_state)
+        return config_from_json(values)
+
+    def _trained(self, store: Store, cut: int, task_in: Callable[[Path, torch.device], Task[Any]]) -> Self:
+        """Train a task in a folder that is gone afterwards.
+
+        Args:
+            cut: The time as of which examples are scored unless somebody names another.
+        """
+        device = resolve_device(self.device)
+        with tempfile.TemporaryDirectory(prefix="gtea-") as folder:
+            saved = train_task(task_in(Path(folder), device), silent)
+        return self._fitted(store, cut, saved, device)
+
+    def _fitted(self, store: Store, cut: int, saved: SavedModel, device: torch.device) -> Self:
+        self.store_ = store
+        self.cut_ = cut
+        self.model_ = self._model(saved, device)
+        # A model of gtea train knows its classes as words; of links it says only whether there will be one.
+        self.classes_ = np.asarray(saved.config.get(_CLASS_VALUES, saved.config.get("classes", [0, 1])))
+        self.n_features_in_ = self._columns
+        return self
+
+    def _labelled(self, given: Targets) -> Self:
+        """Know the labels as they were given, and save them so."""
+        saved = self.model_.saved
+        self.model_.saved = replace(saved, config={**saved.config, _CLASS_VALUES: _portable(given)})
+        self.classes_ = given.values
+        return self
+
+    def _cut(self, as_of: Moment | None) -> int:
+        """The cut of one call."""
+        check_is_fitted(self)
+        return int(self.cut_) if as_of is None else int(self.store_.as_of(as_of).cut)
+
+
+def opened_store(graph: Graph) -> Store:
+    """The store that was given, or that of the path that was given."""
+    return graph if isinstance(graph, Store) else Store.open(graph)
+
+
+def _portable(given: Targets) -> list[Any]:
+    """The labels as JSON can hold them: dates and the like are saved as words."""
+    values = given.values.tolist()
+    return values if all(isinstance(value, str | int | float) for value in values) else list(given.names)
+
+
+def _seed(random_state: int | np.random.RandomState | None) -> int:
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _plain(value: Any) -> Any:
+    """Parameter grids are often numpy's numbers."""
+    return value.item() if isinstance(value, np.generic) else value

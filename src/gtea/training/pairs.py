@@ -1,0 +1,125 @@
+"""Training a link predictor from pairs whose answers are given."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from gtea.batch import PairBatch
+from gtea.checkpoint import SavedModel
+from gtea.config import InputSpec, RunConfig
+from gtea.inference import LinkScorer
+from gtea.nn.link_predictor import LinkPredictor
+from gtea.sampling.inputs import collator_for
+from gtea.sampling.pairs import PairCollator
+from gtea.sampling.preprocessing import Preprocessing
+from gtea.store.store import Store
+from gtea.tasks.metrics import pair_metrics, threshold_of
+from gtea.tasks.pair_split import PairSplit
+from gtea.tasks.pairs import Pairs
+from gtea.training.loop import Listener
+from gtea.training.story import Lessons, train_task
+from gtea.training.weights import class_weights, example_weights, weighted_mean
+
+
+@dataclass(frozen=True)
+class PairRun:
+    """What is to be trained, on what, and where it goes."""
+
+    store: Store
+    pairs: Pairs
+    """Of two classes, the second of which stands for a link."""
+    split: PairSplit
+    config: RunConfig
+    folder: Path
+    device: torch.device
+
+    def choices(self) -> dict[str, Any]:
+        """Which pair has which label."""
+        return {"pairs": pairs_digest(self.pairs)}
+
+    def answers(self) -> dict[str, Any]:
+        """One answer, the probability of a link, and how the given labels say it."""
+        return {"task": "links", "classes": list(self.pairs.classes), "positive": self.pairs.classes[1]}
+
+    def network(self, spec: InputSpec) -> LinkPredictor:
+        """GTEA and the head that the configuration names."""
+        return LinkPredictor(self.config.model, spec, self.config.train.seed)
+
+    def lessons(self, network: LinkPredictor, preprocessing: Preprocessing) -> Lessons[PairBatch]:
+        """Binary cross-entropy of the training pairs."""
+        part = self.split.train
+        collator = collator_for(self.store, part.as_of, preprocessing, self.config)
+        pairs = PairCollator(collator, with_histories=network.reads_history)
+        src, dst, truth = self.pairs.src[part.index], self.pairs.dst[part.index], _links(self.pairs)[part.index]
+        targets, weights = torch.from_numpy(truth.astype(np.float32)), _weights(self)
+
+        def make(items: NDArray[np.int64], epoch: int) -> PairBatch:
+            return pairs.batch(src[items], dst[items], epoch)
+
+        def loss_of(items: NDArray[np.int64], batch: PairBatch) -> Tensor:
+            logits = network(batch.to(self.device))
+            wanted = targets[items].to(self.device, logits.dtype)
+            losses = functional.binary_cross_entropy_with_logits(logits, wanted, reduction="none")
+            return weighted_mean(losses, weights[items].to(self.device))
+
+        scorer = _scorer(self, network, preprocessing)
+
+        def judge() -> Mapping[str, float]:
+            return _figures(self, scorer)[0]
+
+        return Lessons(make, len(part), loss_of, judge)
+
+    def judged(self, network: LinkPredictor, preprocessing: Preprocessing) -> dict[str, Any]:
+        """The validation part; accuracy and F1 at the threshold that suits it."""
+        figures, threshold = _figures(self, _scorer(self, network, preprocessing))
+        return {"validation": figures, "threshold": threshold, "pairs": self.pairs.report}
+
+
+def train_pairs(run: PairRun, listener: Listener, *, resume: bool = False) -> SavedModel:
+    """Train, keep the best weights by the validation part, and save."""
+    return train_task(run, listener, resume=resume)
+
+
+def pairs_digest(pairs: Pairs) -> str:
+    """One sha256 over which pair has which label and counts how much."""
+    digest = hashlib.sha256(json.dumps(pairs.classes).encode())
+    for array in (pairs.src, pairs.dst, pairs.targets, pairs.weights):
+        digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _scorer(run: PairRun, network: LinkPredictor, preprocessing: Preprocessing) -> LinkScorer:
+    collator = collator_for(run.store, run.split.validation.as_of, preprocessing, run.config)
+    return LinkScorer(network, collator, run.config.sampling.batch_size, run.device, run.config.train.workers)
+
+
+def _figures(run: PairRun, scorer: LinkScorer) -> tuple[dict[str, float], float]:
+    """The figures of the validation part, and the threshold that suits it."""
+    index = run.split.validation.index
+    chances, truth = scorer.probabilities(run.pairs.src[index], run.pairs.dst[index]), _links(run.pairs)[index]
+    threshold = threshold_of(truth, chances)
+    return pair_metrics(truth, chances, threshold), threshold
+
+
+def _links(pairs: Pairs) -> NDArray[np.bool_]:
+    return np.asarray(pairs.targets == 1)
+
+
+def _weights(run: PairRun) -> Tensor:
+    """How much each training pair counts."""
+    index, targets, own = run.split.train.index, run.pairs.targets, run.pairs.weights
+    assert targets is not None
+    own = np.ones(len(targets)) if own is None else own
+    of_class = class_weights(targets[index], own[index], 2, balanced=run.config.train.class_weights)
+    return example_weights(own[index]) * of_class[torch.from_numpy(targets[index])]
