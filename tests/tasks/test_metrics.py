@@ -230,3 +230,21 @@ def test_the_best_threshold_is_the_one_of_the_highest_accuracy() -> None:
     assert m.link_metrics(positive, negatives)["accuracy"] == 0.5
     assert m.link_metrics(positive, negatives, threshold=0.2)["accuracy"] == pytest.approx(5 / 6)
     assert m.best_threshold([0.5, 0.5], [[0.5], [0.5]]) == 0.5
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pairs_labelled_one_by_one_get_the_figures_of_the_same_links(seed: int) -> None:
+    """As many links as others: only what needs to know which stands beside which is missing."""
+    rng = np.random.default_rng(seed)
+    true, false = np.round(rng.random((2, 40)), 2)
+    truth, chances = np.arange(80) < 40, np.concatenate([true, false])
+    threshold = m.best_threshold(true, false[:, None])
+    assert m.threshold_of(truth, chances) == threshold
+    figures, links = (
+        m.pair_metrics(truth, chances, threshold),
+        m.link_metrics(true, false[:, None], threshold=threshold),
+    )
+    assert {name: figures[name] for name in links if name in figures} == {
+        name: value for name, value in links.items() if name != "mrr" and not name.startswith("hits")
+    }
+    assert figures["accuracy"] == max(sk.accuracy_score(truth, chances >= t) for t in chances)

@@ -16,7 +16,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from gtea.batch import PairBatch
-from gtea.checkpoint import SavedModel
 from gtea.config import InputSpec, RunConfig
 from gtea.inference import LinkScorer
 from gtea.nn.link_predictor import LinkPredictor
@@ -27,8 +26,7 @@ from gtea.store.store import Store
 from gtea.tasks.metrics import pair_metrics, threshold_of
 from gtea.tasks.pair_split import PairSplit
 from gtea.tasks.pairs import Pairs
-from gtea.training.loop import Listener
-from gtea.training.story import Lessons, train_task
+from gtea.training.story import Lessons
 from gtea.training.weights import class_weights, example_weights, weighted_mean
 
 
@@ -84,11 +82,6 @@ class PairRun:
         """The validation part; accuracy and F1 at the threshold that suits it."""
         figures, threshold = _figures(self, _scorer(self, network, preprocessing))
         return {"validation": figures, "threshold": threshold, "pairs": self.pairs.report}
-
-
-def train_pairs(run: PairRun, listener: Listener, *, resume: bool = False) -> SavedModel:
-    """Train, keep the best weights by the validation part, and save."""
-    return train_task(run, listener, resume=resume)
 
 
 def pairs_digest(pairs: Pairs) -> str:
