@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import shlex
 from collections.abc import Callable
@@ -48,24 +49,40 @@ def test_the_readme_names_every_command() -> None:
         assert f"gtea {name}" in text or name == "demo"
 
 
-@pytest.mark.slow
-def test_the_readmes_own_lines_run(gtea: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The README with the same lines on less data: a reader has minutes, a test has seconds."""
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "README.md").read_text()
-    shell = re.search(r"## From the shell\n+```\n(.*?)```", text, re.S)
+    for long, short in (
+        ("--accounts 5000 --events 100000", "--accounts 300 --events 6000"),
+        ("accounts=5000, events=100_000", "accounts=300, events=6_000"),
+        ("epochs=15", "epochs=1"),
+    ):
+        assert long in text
+        text = text.replace(long, short)
+    return text
+
+
+@pytest.mark.slow
+def test_the_readmes_four_lines_of_shell_run(gtea: Callable[..., Any], readme: str) -> None:
+    shell = re.search(r"four lines of shell.*?```\n(.*?)```", readme, re.S)
     assert shell is not None
-    # The same lines on less data: a reader has minutes, a test has seconds.
-    small = shell[1].replace("--accounts 5000 --events 100000", "--accounts 300 --events 6000")
-    lines = small.replace("train.epochs=15", "train.epochs=1").strip().splitlines()
+    lines = shell[1].strip().splitlines()
     assert len(lines) == 4
     for line in lines:
         outcome = gtea(*shlex.split(line)[1:])
         assert outcome.code == 0, outcome.err
-    python = re.search(r"```python\n(.*?)```", text, re.S)
-    assert python is not None
-    code = (
-        python[1]
-        .replace('out="payments.store"', 'out="other.store"')
-        .replace('open("payments.store")', 'open("other.store")')
-    )
-    exec(compile(code, "README.md", "exec"), {})
+
+
+@pytest.mark.slow
+def test_the_readmes_python_runs_from_top_to_bottom(readme: str) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", readme, re.S)
+    assert len(blocks[0].splitlines()) <= 12
+    session: dict[str, Any] = {}
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), session)
+    scores = [float(row["score"]) for row in csv.DictReader(Path("scores.csv").read_text().splitlines())]
+    assert len(scores) == 300
+    assert scores == sorted(scores, reverse=True)
+    assert Path("links.model/manifest.json").exists()
