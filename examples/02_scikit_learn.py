@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 import gtea
 from gtea.data.payments import PaymentsSpec, generate_payments
 
-accounts, epochs = map(int, sys.argv[1:] or (600, 8))
+accounts, epochs = map(int, sys.argv[1:] or (600, 15))
 transactions, labels = generate_payments(PaymentsSpec(accounts=accounts, events=20 * accounts, illicit_share=0.3))
 store = gtea.ingest(
     transactions, src="payer", dst="payee", time="timestamp", features=["amount"], out="payments.store", overwrite=True
@@ -23,7 +23,7 @@ store = gtea.ingest(
 
 # An example is the id of an account. All else comes from the store, which all copies of the estimator share.
 x, y = labels["account"].to_numpy(), labels["label"].to_numpy() == "illicit"
-model = gtea.GTEAClassifier(store, epochs=epochs, lr=0.003, d_node=32, d_edge=32)
+model = gtea.GTEAClassifier(store, epochs=epochs, lr=0.01, d_node=32, d_edge=32, max_events=16)
 
 # All folds see the same graph and differ in whose labels are known. To be judged on accounts that appear later, as
 # a model is in use, run gtea train: it splits by time.
