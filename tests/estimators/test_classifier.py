@@ -252,3 +252,5 @@ def test_settings_that_are_refused(store: Store, examples: Any) -> None:
         GTEAClassifier(store, validation_fraction=1).fit(*examples)
     with pytest.raises(NotFittedError):
         GTEAClassifier(store).predict(examples[0])
+    with pytest.raises(UsageError, match=r"graph: must be a store or its path \(got None\)"):
+        GTEAClassifier(None).fit(*examples)

@@ -173,7 +173,11 @@ class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 def opened_store(graph: Graph) -> Store:
     """The store that was given, or that of the path that was given."""
-    return graph if isinstance(graph, Store) else Store.open(graph)
+    if isinstance(graph, Store):
+        return graph
+    if not isinstance(graph, str | os.PathLike):
+        raise UsageError(f"graph: must be a store or its path (got {graph!r}). Make one with gtea.ingest.")
+    return Store.open(graph)
 
 
 def _portable(given: Targets) -> list[Any]:
