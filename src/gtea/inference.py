@@ -90,7 +90,11 @@ def _answers(network: torch.nn.Module, loader: Loader[Made], answer: Callable[[M
     network.eval()
     with torch.inference_mode():
         parts = [answer(batch).cpu().numpy() for _, batch in loader.epoch(0)]
-    rows: NDArray[np.float64] = np.concatenate(parts)
+    return require_finite(np.concatenate(parts))
+
+
+def require_finite(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The rows as they are, unless there is something in them that is no number."""
     if not np.isfinite(rows).all():
         raise ModelError("scores: must be finite (got NaN or infinity). The model is damaged; train it again.")
     return rows

@@ -30,6 +30,12 @@ bad_rows_option = click.option(
 any_date_option = click.option(
     "--allow-any-date", is_flag=True, help="Accept dates before 1970 or more than a day ahead of now."
 )
+sampled_option = click.option(
+    "--sampled", is_flag=True, help="From as many neighbours as training draws, not from all: approximate."
+)
+cache_option = click.option(
+    "--cache", metavar="DIR", help="Keep edge embeddings here: a killed run goes on, the next one finds them."
+)
 
 
 def printable(text: str) -> str:

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
-from gtea.cli.output import given, json_option, print_json, print_unknown, printable
+from gtea.cli.output import (
+    cache_option,
+    given,
+    json_option,
+    print_json,
+    print_unknown,
+    printable,
+    progress_bar,
+    sampled_option,
+)
 from gtea.cli.train import device_option, unknown_option
 from gtea.errors import UsageError
 
@@ -19,6 +28,8 @@ from gtea.errors import UsageError
 @click.option("--accounts", metavar="FILE", help="Only these accounts; default all of the store.")
 @click.option("--pairs", metavar="FILE", help="Pairs to score with a model of links: a table of src and dst.")
 @click.option("--as-of", metavar="T", help="Score as of T; default just after the last event.")
+@sampled_option
+@cache_option
 @unknown_option
 @device_option
 @json_option
@@ -29,6 +40,8 @@ def command(
     accounts: str | None,
     pairs: str | None,
     as_of: str | None,
+    sampled: bool,
+    cache: str | None,
     unknown: Literal["error", "skip"],
     device: str,
     as_json: bool,
@@ -37,19 +50,25 @@ def command(
 
     Columns: account, score, rank, and the probability of each class. An account that training never saw is scored
     like any other. With --pairs: src, dst, score, rank.
+
+    Scores are exact: all neighbours of all neighbours count, and the same question always has the same answer. With
+    --cache, a run that was killed goes on where it was.
     """
     from gtea.scoring.table import score_accounts, score_pairs
+    from gtea.scoring.way import Way
     from gtea.training.device import resolve_device
 
     if accounts is not None and pairs is not None:
         raise UsageError("--accounts, --pairs: give one of them at most.")
     if accounts is None and pairs is None and given("unknown"):
         raise UsageError("--unknown: has no meaning without --accounts or --pairs. Leave it out.")
-    places, chosen = (Path(model), Path(store)), resolve_device(device)
-    if pairs is None:
-        result = score_accounts(*places, Path(out), accounts=accounts, as_of=as_of, unknown=unknown, device=chosen)
-    else:
-        result = score_pairs(*places, pairs, Path(out), as_of=as_of, unknown=unknown, device=chosen)
+    with progress_bar() as progress:
+        way = Way(sampled, None if cache is None else Path(cache), progress)
+        asked: dict[str, Any] = {"as_of": as_of, "unknown": unknown, "way": way, "device": resolve_device(device)}
+        if pairs is None:
+            result = score_accounts(Path(model), Path(store), Path(out), accounts=accounts, **asked)
+        else:
+            result = score_pairs(Path(model), Path(store), pairs, Path(out), **asked)
     if as_json:
         print_json(result)
         return

@@ -8,10 +8,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gtea.batch import Batch, Histories
-from gtea.errors import UsageError
-from gtea.sampling.event_features import EventEncoder
-from gtea.sampling.histories import gather_histories
+from gtea.batch import Batch
+from gtea.sampling.history_reader import HistoryReader
 from gtea.sampling.neighbours import NeighbourSampler, Strategy
 from gtea.sampling.node_features import NodeFeatures
 from gtea.sampling.preprocessing import Preprocessing
@@ -32,13 +30,10 @@ class Collator:
         strategy: Strategy = "uniform",
         seed: int = 0,
     ) -> None:
-        if max_events < 0:
-            raise UsageError(f"max_events: must not be negative (got {max_events}). 0 keeps whole histories.")
         self.view = view
         self.preprocessing = preprocessing
-        self._max_events = max_events
+        self.reader = HistoryReader(view, preprocessing, max_events)
         self._sampler = NeighbourSampler(view, fanout, num_layers, strategy, seed)
-        self._events = EventEncoder(view.store, preprocessing.events, preprocessing.times)
         self._nodes = NodeFeatures(view, preprocessing.nodes)
 
     def batch(self, seeds: NDArray[np.integer[Any]], epoch: int = 0) -> Batch:
@@ -49,12 +44,8 @@ class Collator:
             torch.from_numpy(self._nodes.rows(found.nodes)),
             torch.from_numpy(found.neighbour),
             torch.from_numpy(found.edge),
-            self.histories(found.edges, found.seen_from),
+            self.reader.read(found.edges, found.seen_from),
         )
-
-    def histories(self, edges: NDArray[np.int64], seen_from: NDArray[np.int64]) -> Histories:
-        """The histories of edges, each as the given one of its ends sees it."""
-        return self._events.encode(gather_histories(self._sampler.graph, edges, seen_from, self._max_events))
 
 
 def distinct(*groups: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], ...]]:

@@ -28,6 +28,23 @@ class RaggedEvents(NamedTuple):
 
 
 @jit
+def kept_events(graph: Graph, edge: int, max_events: int) -> tuple[int, int]:
+    """The range of an edge's last events before the cut, at most ``max_events`` of them; 0 keeps all."""
+    first, stop = visible_events(graph, edge)
+    return (first if max_events == 0 else max(first, stop - max_events)), stop
+
+
+@jit
+def count_events(graph: Graph, edges: NDArray[np.int64], max_events: int) -> NDArray[np.int64]:
+    """How many events ``gather_histories`` will find for each edge."""
+    counts = np.empty(len(edges), dtype=np.int64)
+    for i in range(len(edges)):
+        start, stop = kept_events(graph, edges[i], max_events)
+        counts[i] = stop - start
+    return counts
+
+
+@jit
 def gather_histories(
     graph: Graph, edges: NDArray[np.int64], seen_from: NDArray[np.int64], max_events: int
 ) -> RaggedEvents:
@@ -41,8 +58,7 @@ def gather_histories(
     start, offset = np.empty(num_edges, dtype=np.int64), np.zeros(num_edges + 1, dtype=np.int64)
     # As in choose: the searches wait for memory, and in a loop of their own they wait together.
     for i in range(num_edges):
-        first, stop = visible_events(graph, edges[i])
-        start[i] = first if max_events == 0 else max(first, stop - max_events)
+        start[i], stop = kept_events(graph, edges[i], max_events)
         offset[i + 1] = offset[i] + stop - start[i]
     num_events = offset[-1]
     time, gap = np.empty(num_events, dtype=np.int64), np.empty(num_events, dtype=np.int64)

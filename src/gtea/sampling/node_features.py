@@ -75,6 +75,11 @@ class NodeFeatures:
         self._rows = np.zeros((store.num_nodes, len(nodes.names)), dtype=np.float32)
         self._known = np.zeros(store.num_nodes, dtype=bool)
 
+    @property
+    def width(self) -> int:
+        """How many features a node has."""
+        return self._rows.shape[1]
+
     def rows(self, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
         """One row for each node; the columns are ``NodePreprocessing.names``."""
         new = nodes[~self._known[nodes]]

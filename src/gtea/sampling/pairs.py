@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from gtea.batch import Histories, PairBatch
 from gtea.jit import jit
 from gtea.sampling.collate import Collator, distinct
-from gtea.sampling.graph import Graph, edge_between, graph_of
+from gtea.sampling.graph import Graph, edge_between
+from gtea.sampling.history_reader import HistoryReader
 
 
 class PairCollator:
@@ -19,22 +20,28 @@ class PairCollator:
 
     def __init__(self, collator: Collator, *, with_histories: bool) -> None:
         self._collator = collator
-        self._with_histories = with_histories
-        self._graph = graph_of(collator.view)
-        self._directed = collator.view.store.directed
+        self._histories = PairHistories(collator.reader, collator.view.store.directed) if with_histories else None
 
     def batch(self, src: NDArray[np.integer[Any]], dst: NDArray[np.integer[Any]], epoch: int = 0) -> PairBatch:
         """The batch of some pairs; answer i of the model is pair i's."""
         seeds, (left, right) = distinct(src, dst)
-        histories = self._histories(src, dst) if self._with_histories else None
+        histories = self._histories.read(src, dst) if self._histories else None
         batch = self._collator.batch(seeds, epoch)
         return PairBatch(batch, torch.from_numpy(left), torch.from_numpy(right), histories)
 
-    def _histories(self, src: NDArray[np.integer[Any]], dst: NDArray[np.integer[Any]]) -> Histories:
-        """The pairs' own histories before the cut; of a directed store, what src sent to dst."""
-        edges = _edges(self._graph, src.astype(np.int64), dst.astype(np.int64), self._directed)
+
+class PairHistories:
+    """What the two ends of pairs did together before a view's cut."""
+
+    def __init__(self, reader: HistoryReader, directed: bool) -> None:
+        self._reader = reader
+        self._directed = directed
+
+    def read(self, src: NDArray[np.integer[Any]], dst: NDArray[np.integer[Any]]) -> Histories:
+        """One history for each pair, as src sees it, empty where they never met; directed, what src sent to dst."""
+        edges = _edges(self._reader.graph, src.astype(np.int64), dst.astype(np.int64), self._directed)
         known = np.flatnonzero(edges >= 0)
-        found = self._collator.histories(edges[known], src[known].astype(np.int64))
+        found = self._reader.read(edges[known], src[known].astype(np.int64))
         lengths = torch.zeros(len(edges), dtype=torch.int64)
         lengths[torch.from_numpy(known)] = found.offset.diff()
         # Pairs without an edge hold no events, so that the rows stay where they are.

@@ -10,6 +10,7 @@ import torch
 
 from gtea.errors import DataError
 from gtea.scoring.model import NodeModel
+from gtea.scoring.way import EXACT, Way
 from gtea.store.store import Store
 from gtea.tasks.labels import read_labels
 from gtea.tasks.metrics import node_metrics
@@ -22,6 +23,7 @@ def evaluate(
     *,
     as_of: str | None = None,
     unknown: Literal["error", "skip"] = "error",
+    way: Way = EXACT,
     device: torch.device,
 ) -> dict[str, Any]:
     """The model's metrics on labelled accounts as of a moment."""
@@ -34,8 +36,8 @@ def evaluate(
             f"(got {', '.join(map(repr, strange))}). Leave such labels out, or train on them."
         )
     cut = opened.as_of(as_of).cut
-    probabilities = ready.probabilities(opened, cut, found.nodes)
+    probabilities = ready.probabilities(opened, cut, found.nodes, way)
     places = np.array([ready.classes.index(name) for name in found.classes])
     metrics = node_metrics(places[found.targets], probabilities, ready.classes, ready.positive)
-    when = {"as_of": cut, "as_of_date": opened.date(cut)}
-    return {"accounts": len(found), **when, "metrics": metrics, "labels": found.report}
+    facts = {"accounts": len(found), "as_of": cut, "as_of_date": opened.date(cut), "sampled": way.sampled}
+    return {**facts, "metrics": metrics, "labels": found.report}

@@ -7,20 +7,50 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor
 
 from gtea.checkpoint import SavedModel, load_model
 from gtea.config import InputSpec, RunConfig, config_from_json
 from gtea.errors import ModelError
-from gtea.inference import LinkScorer, NodeScorer
+from gtea.inference import LinkScorer, NodeScorer, require_finite
 from gtea.nn.classifier import NodeClassifier
 from gtea.nn.link_predictor import LinkPredictor
+from gtea.sampling.collate import Collator, distinct
+from gtea.sampling.history_reader import HistoryReader
 from gtea.sampling.inputs import collator_for
+from gtea.sampling.pairs import PairHistories
 from gtea.sampling.preprocessing import Preprocessing
+from gtea.scoring.exact import embed_exactly
+from gtea.scoring.way import EXACT, Way
 from gtea.store.store import Store
 
+_AT_A_TIME = 1 << 14
 
-class NodeModel:
+
+class _Model:
+    """What models of either task have in common."""
+
+    def __init__(self, saved: SavedModel, network: NodeClassifier | LinkPredictor, device: torch.device) -> None:
+        self.saved = saved
+        self.device = device
+        self.config: RunConfig = config_from_json(saved.config["run"])
+        self.preprocessing = Preprocessing.from_json(saved.preprocessing)
+        try:
+            network.load_state_dict(saved.weights)
+        except RuntimeError as error:
+            raise ModelError(f"model: its weights don't fit its configuration ({error}). Train it again.") from error
+        self._gtea = network.to(device).eval().gtea
+
+    def _collator(self, store: Store, cut: int) -> Collator:
+        return collator_for(store, cut, self.preprocessing, self.config)
+
+    def _z(self, store: Store, cut: int, nodes: NDArray[np.int64], way: Way) -> Tensor:
+        """The exact embeddings of some nodes, each named once."""
+        view = store.as_of(cut)
+        return embed_exactly(self._gtea, self.saved, self.preprocessing, self.config, view, nodes, way, self.device)
+
+
+class NodeModel(_Model):
     """A trained node classifier."""
 
     def __init__(self, saved: SavedModel, device: torch.device) -> None:
@@ -29,33 +59,39 @@ class NodeModel:
                 f"model: classifies no accounts (its task is {saved.config['task']!r}). "
                 "Score pairs with gtea score --pairs, or use another model."
             )
-        self.saved = saved
-        self.device = device
         self.classes: tuple[str, ...] = tuple(saved.config["classes"])
         self.positive: str | None = saved.config["positive"]
-        self.config: RunConfig = config_from_json(saved.config["run"])
-        self.preprocessing = Preprocessing.from_json(saved.preprocessing)
-        spec = InputSpec(**saved.config["input"])
-        self.network = NodeClassifier(self.config.model, spec, len(self.classes), seed=0)
-        _load(self.network, saved, device)
+        run, spec = config_from_json(saved.config["run"]), InputSpec(**saved.config["input"])
+        self.network = NodeClassifier(run.model, spec, len(self.classes), seed=0)
+        super().__init__(saved, self.network, device)
 
     @staticmethod
     def open(folder: Path, device: torch.device) -> NodeModel:
         """Read and check a model folder."""
         return NodeModel(load_model(folder), device)
 
-    def probabilities(self, store: Store, cut: int, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
+    def probabilities(self, store: Store, cut: int, nodes: NDArray[np.int64], way: Way = EXACT) -> NDArray[np.float64]:
         """Class probabilities of nodes as of a cut, one row each, columns as in ``classes``."""
-        return self._scorer(self.network, store, cut).probabilities(nodes)
+        if way.sampled:
+            return self._sampled(self.network, store, cut).probabilities(nodes)
+        unique, places = np.unique(nodes, return_inverse=True)
+        z = self._z(store, cut, unique, way)
+        with torch.inference_mode():
+            parts = [
+                torch.softmax(self.network.head(some).double(), dim=1).cpu() for some in torch.split(z, _AT_A_TIME)
+            ]
+        return require_finite(torch.cat(parts).numpy())[places]
 
-    def embeddings(self, store: Store, cut: int, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
+    def embeddings(self, store: Store, cut: int, nodes: NDArray[np.int64], way: Way = EXACT) -> NDArray[np.float64]:
         """The embeddings z of nodes as of a cut, [num_nodes, d_node]: what the head makes its answer from."""
-        return self._scorer(self.network.gtea, store, cut).outputs(nodes)
+        if way.sampled:
+            return self._sampled(self.network.gtea, store, cut).outputs(nodes)
+        unique, places = np.unique(nodes, return_inverse=True)
+        return require_finite(self._z(store, cut, unique, way).double().cpu().numpy())[places]
 
-    def _scorer(self, network: torch.nn.Module, store: Store, cut: int) -> NodeScorer:
-        collator = collator_for(store, cut, self.preprocessing, self.config)
+    def _sampled(self, network: torch.nn.Module, store: Store, cut: int) -> NodeScorer:
         batch_size, workers = self.config.sampling.batch_size, self.config.train.workers
-        return NodeScorer(network, collator, batch_size, self.device, workers)
+        return NodeScorer(network, self._collator(store, cut), batch_size, self.device, workers)
 
     def scores(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
         """One number an account to rank by: the probability of the positive class, or of the likeliest of many."""
@@ -64,7 +100,7 @@ class NodeModel:
         return probabilities[:, self.classes.index(self.positive)]
 
 
-class LinkModel:
+class LinkModel(_Model):
     """A trained link predictor."""
 
     def __init__(self, saved: SavedModel, device: torch.device) -> None:
@@ -73,12 +109,9 @@ class LinkModel:
                 f"model: foretells no links (its task is {saved.config['task']!r}). "
                 "Leave --pairs out, or use another model."
             )
-        self.saved = saved
-        self.device = device
-        self.config: RunConfig = config_from_json(saved.config["run"])
-        self.preprocessing = Preprocessing.from_json(saved.preprocessing)
-        self.network = LinkPredictor(self.config.model, InputSpec(**saved.config["input"]), seed=0)
-        _load(self.network, saved, device)
+        run, spec = config_from_json(saved.config["run"]), InputSpec(**saved.config["input"])
+        self.network = LinkPredictor(run.model, spec, seed=0)
+        super().__init__(saved, self.network, device)
 
     @staticmethod
     def open(folder: Path, device: torch.device) -> LinkModel:
@@ -86,17 +119,22 @@ class LinkModel:
         return LinkModel(load_model(folder), device)
 
     def probabilities(
-        self, store: Store, cut: int, src: NDArray[np.int64], dst: NDArray[np.int64]
+        self, store: Store, cut: int, src: NDArray[np.int64], dst: NDArray[np.int64], way: Way = EXACT
     ) -> NDArray[np.float64]:
         """The probability of a link for each pair, from what was before a cut."""
-        collator = collator_for(store, cut, self.preprocessing, self.config)
-        batch_size, workers = self.config.sampling.batch_size, self.config.train.workers
-        return LinkScorer(self.network, collator, batch_size, self.device, workers).probabilities(src, dst)
-
-
-def _load(network: nn.Module, saved: SavedModel, device: torch.device) -> None:
-    try:
-        network.load_state_dict(saved.weights)
-    except RuntimeError as error:
-        raise ModelError(f"model: its weights don't fit its configuration ({error}). Train it again.") from error
-    network.to(device)
+        if way.sampled:
+            batch_size, workers = self.config.sampling.batch_size, self.config.train.workers
+            scorer = LinkScorer(self.network, self._collator(store, cut), batch_size, self.device, workers)
+            return scorer.probabilities(src, dst)
+        ends, (left, right) = distinct(src, dst)
+        z = self._z(store, cut, ends, way)
+        reader = HistoryReader(store.as_of(cut), self.preprocessing, self.config.sampling.max_events)
+        histories = PairHistories(reader, store.directed)
+        logits = []
+        with torch.inference_mode():
+            for first in range(0, len(src), _AT_A_TIME):
+                some = slice(first, first + _AT_A_TIME)
+                own = histories.read(src[some], dst[some]).to(self.device) if self.network.reads_history else None
+                e_tilde = None if own is None else self._gtea.edge_encoder.embed(own)
+                logits.append(self.network.head(z[left[some]], z[right[some]], e_tilde).double().cpu())
+        return require_finite(torch.sigmoid(torch.cat(logits)).numpy())

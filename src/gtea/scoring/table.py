@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from gtea.data.atomic import replacing
 from gtea.errors import UsageError
 from gtea.scoring.model import LinkModel, NodeModel
+from gtea.scoring.way import EXACT, Way
 from gtea.store.store import Store
 from gtea.tasks.accounts import read_accounts
 from gtea.tasks.pairs import read_pairs
@@ -30,6 +31,7 @@ def score_accounts(
     accounts: Any = None,
     as_of: str | None = None,
     unknown: Literal["error", "skip"] = "error",
+    way: Way = EXACT,
     device: torch.device,
 ) -> dict[str, Any]:
     """Score accounts and write the table; returns what was done and the first ten rows."""
@@ -40,9 +42,8 @@ def score_accounts(
         found = read_accounts(accounts, opened, unknown=unknown)
         nodes, report = found.nodes, found.report
     cut = opened.as_of(as_of).cut
-    table = _ranked(opened, ready, nodes, ready.probabilities(opened, cut, nodes))
-    when = {"as_of": cut, "as_of_date": opened.date(cut)}
-    return {**_write(table, out), "accounts": len(nodes), **when, "input": report}
+    table = _ranked(opened, ready, nodes, ready.probabilities(opened, cut, nodes, way))
+    return {**_write(table, out), "accounts": len(nodes), **_how(opened, cut, way), "input": report}
 
 
 def score_pairs(
@@ -53,6 +54,7 @@ def score_pairs(
     *,
     as_of: str | None = None,
     unknown: Literal["error", "skip"] = "error",
+    way: Way = EXACT,
     device: torch.device,
 ) -> dict[str, Any]:
     """Score pairs and write the table; returns what was done and the first ten rows."""
@@ -60,7 +62,7 @@ def score_pairs(
     opened, ready = Store.open(store), LinkModel.open(model, device)
     found = read_pairs(pairs, opened, unknown=unknown)
     cut = opened.as_of(as_of).cut
-    scores = ready.probabilities(opened, cut, found.src, found.dst)
+    scores = ready.probabilities(opened, cut, found.src, found.dst, way)
     order = np.lexsort((found.dst, found.src, -scores))
     columns = {
         "src": opened.accounts.take(found.src[order]),
@@ -68,13 +70,16 @@ def score_pairs(
         "score": scores[order],
         "rank": np.arange(1, len(found) + 1),
     }
-    when = {"as_of": cut, "as_of_date": opened.date(cut)}
-    return {**_write(pa.table(columns), out), "pairs": len(found), **when, "input": found.report}
+    return {**_write(pa.table(columns), out), "pairs": len(found), **_how(opened, cut, way), "input": found.report}
 
 
 def _require_suffix(out: Path) -> None:
     if out.suffix not in (".parquet", ".csv"):
         raise UsageError(f"--out {out.name}: must end in .parquet or .csv. Try scores.parquet.")
+
+
+def _how(store: Store, cut: int, way: Way) -> dict[str, Any]:
+    return {"as_of": cut, "as_of_date": store.date(cut), "sampled": way.sampled}
 
 
 def _write(table: pa.Table, out: Path) -> dict[str, Any]:

@@ -1,0 +1,85 @@
+"""The layers over a whole graph, a part of its slots at a time, at rest: no dropout, no gradient.
+
+The same numbers as ``AggregationLayer``, to rounding, by what Eq. 6 allows once it is written out. With MLP_1's first
+map split into a node's part and an edge's, W_1 [z_v || e_tilde_uv] = W_z z_v + W_e e_tilde_uv:
+
+    z_nbr_u = sum_v alpha_uv (W_2 relu(W_z z_v + b_1 + W_e e_tilde_uv) + b_2)
+            = W_2 (sum_v alpha_uv relu(W_z z_v + b_1 + W_e e_tilde_uv)) + b_2 sum_v alpha_uv
+
+W_z z_v + b_1 is computed once a node instead of once a slot, W_2 once a target instead of once a slot, and nothing as
+long as all slots is ever held but e_tilde itself. Sums go over parts, so that a hub may have any number of neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+from torch.nn.functional import linear
+
+from gtea.nn.layer import AggregationLayer
+from gtea.nn.model import GTEA
+from gtea.nn.normalisers.groups import SegmentGroups
+from gtea.nn.slots import Slots
+
+PART = 1 << 15
+"""How many slots, or targets, are held at a time: what they become stays in the processor's cache."""
+
+
+@torch.inference_mode()
+def embed_graph(
+    model: GTEA,
+    x: Tensor,
+    offset: Tensor,
+    neighbour: Tensor,
+    e_tilde: Tensor,
+    alpha_tilde: Tensor,
+    num_within: Sequence[int],
+    *,
+    part: int = PART,
+) -> Tensor:
+    """The embeddings of the first ``num_within[0]`` nodes, from all their neighbours: Algorithm 2 after its encoders.
+
+    Args:
+        x: Node features, [num_within[L], d_node_features]. Where they are, the layers compute.
+        offset: Target i owns slots offset[i] : offset[i + 1], int64 [num_within[L - 1] + 1].
+        neighbour: A row of x for each slot, int64 [num_slots].
+        e_tilde: The edge embedding of each slot, [num_slots, d_edge]; may stay on the CPU.
+        alpha_tilde: The attention logit of each slot, [num_slots], where e_tilde is.
+        num_within: As in a batch; ``[num_nodes] * (num_layers + 1)`` for a whole graph.
+    """
+    alpha = model.normaliser(alpha_tilde, SegmentGroups(offset, len(alpha_tilde)))
+    slots = Slots.of_graph(offset, neighbour, torch.arange(len(alpha), device=alpha.device), alpha)
+    z = x
+    for layer, num_targets in zip(model.layers, reversed(num_within[:-1]), strict=True):
+        assert isinstance(layer, AggregationLayer)
+        z = _renew(layer, z, num_targets, e_tilde, slots.first(num_targets), part)
+    return z
+
+
+def _renew(layer: AggregationLayer, z: Tensor, num_targets: int, e_tilde: Tensor, slots: Slots, part: int) -> Tensor:
+    """Eq. 6 and 7 for the first ``num_targets`` nodes."""
+    into, out = layer.mlp_1.into, layer.mlp_1.out
+    w_z, w_e = into.weight[:, : z.shape[1]], into.weight[:, z.shape[1] :]
+    from_node = linear(z, w_z, into.bias)
+    total, weight = z.new_zeros(num_targets, into.out_features), z.new_zeros(num_targets, 1)
+    for some in _parts(slots, part):
+        e_here = e_tilde.index_select(0, some.edge).to(z.device)
+        alpha, target = some.alpha.to(z.device)[:, None], some.target.to(z.device)
+        hidden = from_node.index_select(0, some.neighbour.to(z.device)).addmm_(e_here, w_e.T).relu_()
+        total.index_add_(0, target, hidden.mul_(alpha))
+        weight.index_add_(0, target, alpha)
+    z_new = z.new_empty(num_targets, layer.mlp_2.out.out_features)
+    for first in range(0, num_targets, part):
+        rows = slice(first, min(first + part, num_targets))
+        z_nbr = linear(total[rows], out.weight) + weight[rows] * out.bias
+        z_new[rows] = layer.mlp_2(torch.cat([z[rows], z_nbr], dim=-1))
+    return z_new
+
+
+def _parts(slots: Slots, size: int) -> Iterator[Slots]:
+    """The slots in order, so many at a time."""
+    columns = (slots.target, slots.neighbour, slots.edge, slots.alpha)
+    for first in range(0, len(slots.alpha), size):
+        yield Slots(*(column[first : first + size] for column in columns))

@@ -1,0 +1,88 @@
+"""All that is within L hops of some nodes, nobody left out: what exact scoring looks at.
+
+Nodes stand in the order of their discovery, as in ``gtea.batch``: the surroundings of all nodes are the whole graph,
+in the store's own order. A look is a slot: an edge together with the end that looks at it. A node is asked once, so
+that no look appears twice. The cost is one visit to each look; nothing is drawn at random.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gtea.errors import UsageError
+from gtea.jit import jit
+from gtea.sampling.graph import Graph, visible_slots
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Nodes, and who looks at whom. Target i owns the looks offset[i] : offset[i + 1]."""
+
+    num_within: tuple[int, ...]
+    """Nodes within 0, 1, .., L hops."""
+    nodes: NDArray[np.int64]
+    """[num_within[L]]: numbers of nodes in the store."""
+    offset: NDArray[np.int64]
+    """[num_within[L - 1] + 1]."""
+    neighbour: NDArray[np.int64]
+    """[num_looks]: places among ``nodes``."""
+    slot: NDArray[np.int64]
+    """[num_looks]: numbers of slots in the store."""
+
+    @property
+    def seen_from(self) -> NDArray[np.int64]:
+        """[num_looks]: the node in the store that looks."""
+        return np.repeat(self.nodes[: len(self.offset) - 1], np.diff(self.offset))
+
+
+def surroundings(graph: Graph, seeds: NDArray[np.integer[Any]], num_hops: int) -> Surroundings:
+    """Everything before the cut within so many hops.
+
+    Args:
+        seeds: Numbers of nodes, each at most once.
+    """
+    num_nodes = len(graph.node_offset) - 1
+    # A node's place, counted from 1: zeros cost no memory until they are written to.
+    place = np.zeros(num_nodes, dtype=np.int32)
+    nodes = np.empty(num_nodes, dtype=np.int64)
+    nodes[: len(seeds)] = seeds
+    place[seeds] = np.arange(1, len(seeds) + 1)
+    if np.count_nonzero(place[seeds] == np.arange(1, len(seeds) + 1)) < len(seeds):
+        raise UsageError("seeds: each may be named once. Use numpy.unique with return_inverse=True.")
+    within, hops = [0, len(seeds)], []
+    for _ in range(num_hops):
+        degree, neighbour, slot, known = _look_around(graph, place, nodes, within[-2], within[-1])
+        hops.append((degree, neighbour, slot))
+        within.append(known)
+    degree, neighbour, slot = (np.concatenate(parts) for parts in zip(*hops, strict=True))
+    offset = np.concatenate([[0], np.cumsum(degree)])
+    return Surroundings(tuple(within[1:]), nodes[: within[-1]].copy(), offset, neighbour, slot)
+
+
+@jit
+def _look_around(
+    graph: Graph, place: NDArray[np.int32], nodes: NDArray[np.int64], first: int, known: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int]:
+    """Degree, neighbours' places and slots of ``nodes[first:known]``; whoever is new is put behind the known nodes."""
+    degree = np.empty(known - first, dtype=np.int64)
+    for i in range(len(degree)):
+        start, stop = visible_slots(graph, nodes[first + i])
+        degree[i] = stop - start
+    neighbour = np.empty(degree.sum(), dtype=np.int64)
+    slots = np.empty_like(neighbour)
+    look, num_nodes = 0, known
+    for i in range(len(degree)):
+        start = graph.node_offset[nodes[first + i]]
+        for slot in range(start, start + degree[i]):
+            node = graph.slot_neighbour[slot]
+            if place[node] == 0:
+                nodes[num_nodes] = node
+                num_nodes += 1
+                place[node] = num_nodes
+            neighbour[look], slots[look] = place[node] - 1, slot
+            look += 1
+    return degree, neighbour, slots, num_nodes

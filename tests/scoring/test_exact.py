@@ -1,0 +1,201 @@
+"""Exact embeddings: the paper's loop over all neighbours, for every model, every store and any part of the graph."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tests.paper import naive
+
+from gtea.config import VARIANTS, ModelConfig, variant
+from gtea.errors import UsageError
+from gtea.sampling.history_reader import HistoryReader
+from gtea.sampling.surroundings import surroundings
+from gtea.scoring.edge_pass import EdgePass, batch_starts
+from gtea.scoring.exact import ExactEmbedder
+from gtea.store.memory import store_in_memory
+
+CPU = torch.device("cpu")
+SMALL = {"d_node": 6, "d_edge": 8, "d_time": 5, "d_mlp": 7}
+every_variant = pytest.mark.parametrize("name", VARIANTS)
+every_attention = pytest.mark.parametrize("attention", ["sparsemax", "softmax", "entmax15"])
+both_directions = pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+
+
+def small(name: str = "gtea-l+t", **changes: Any) -> ModelConfig:
+    return dataclasses.replace(variant(name), **SMALL, **changes)
+
+
+def embedder(case: Any) -> ExactEmbedder:
+    return ExactEmbedder(case.gtea, case.view, case.preprocessing, case.config, CPU)
+
+
+def exact(case: Any, nodes: Any = None) -> torch.Tensor:
+    return embedder(case).embed(np.arange(case.view.store.num_nodes) if nodes is None else np.asarray(nodes))
+
+
+@pytest.mark.parametrize("num_layers", [1, 2, 3])
+@both_directions
+@every_attention
+@every_variant
+def test_it_is_the_batch_of_all_nodes_with_all_neighbours(
+    make_store: Any, case_of: Any, name: str, attention: str, directed: bool, num_layers: int
+) -> None:
+    case = case_of(make_store(directed=directed), small(name, attention=attention, num_layers=num_layers))
+    with torch.no_grad():
+        torch.testing.assert_close(exact(case), case.gtea(case.whole_batch()), atol=1e-5, rtol=0)
+
+
+@every_attention
+@every_variant
+def test_it_is_the_papers_loop(make_store: Any, case_of: Any, name: str, attention: str) -> None:
+    case = case_of(make_store(num_events=60), small(name, attention=attention))
+    agrees_with_the_loop(case, attention)
+
+
+@pytest.mark.parametrize("num_layers", [1, 3])
+@both_directions
+def test_it_is_the_papers_loop_at_every_depth(make_store: Any, case_of: Any, directed: bool, num_layers: int) -> None:
+    # The loop names a neighbour by its node: pairs that pay both ways would be two in a directed store.
+    case = case_of(make_store(num_events=60, directed=directed, one_way=True), small(num_layers=num_layers))
+    agrees_with_the_loop(case, "sparsemax")
+
+
+def agrees_with_the_loop(case: Any, attention: str) -> None:
+    graph, x = naive.graph_of(case.whole_batch())
+    graph = {u: [(v, [(t.double(), f.double()) for t, f in events]) for v, events in of] for u, of in graph.items()}
+    with torch.no_grad():
+        slow = torch.stack(naive.gtea(copy.deepcopy(case.gtea).double(), graph, [row.double() for row in x], attention))
+    worst = float((exact(case).double() - slow).abs().max())
+    assert worst <= 1e-5 * max(1.0, float(slow.abs().max()))
+
+
+def test_the_example_has_what_can_go_wrong(make_store: Any, case_of: Any) -> None:
+    store = make_store()
+    view = store.as_of(150)
+    degrees = {store.account(node): view.degree(node) for node in range(store.num_nodes)}
+    assert degrees["nobody"] == degrees["late-a"] == degrees["late-b"] == 0
+    assert degrees["loner"] == 1
+    assert store.node("account-7") in view.neighbours("account-7").nodes
+    case = case_of(store, small())
+    assert HistoryReader(view, case.preprocessing, 0).lengths(np.arange(store.num_edges)).max() > 5
+    alpha = case.gtea.embed(case.whole_batch()).alpha
+    assert (alpha[case.whole_batch().edge >= 0] == 0).any()
+
+
+@both_directions
+@pytest.mark.parametrize("num_layers", [1, 2, 3])
+def test_a_few_accounts_get_what_they_get_among_all(
+    make_store: Any, case_of: Any, directed: bool, num_layers: int
+) -> None:
+    case = case_of(make_store(directed=directed, num_events=40), small(num_layers=num_layers))
+    everybody = exact(case)
+    for nodes in ([3], [9, 2], [store_node(case, "nobody")], [store_node(case, "loner"), 9]):
+        torch.testing.assert_close(exact(case, nodes), everybody[nodes], atol=1e-6, rtol=0)
+
+
+def store_node(case: Any, account: str) -> int:
+    return int(case.view.store.node(account))
+
+
+def test_a_few_accounts_cost_their_surroundings_only(case_of: Any) -> None:
+    """A chain of a hundred: two hops around one account are six of 198 looks."""
+    names = [f"n{i:03d}" for i in range(100)]
+    store = store_in_memory(names[:-1], names[1:], np.arange(99), features={"x": np.ones(99)})
+    case = case_of(store, small())
+    around = surroundings(HistoryReader(case.view, case.preprocessing, 0).graph, np.array([50]), 2)
+    assert around.num_within == (1, 3, 5)
+    assert sorted(around.nodes.tolist()) == [48, 49, 50, 51, 52]
+    assert len(around.slot) == 2 + 4
+    assert exact(case, [50]).shape == (1, 6)
+
+
+def test_the_same_question_has_the_same_answer_to_the_byte(make_store: Any, case_of: Any) -> None:
+    case = case_of(make_store(), small())
+    assert torch.equal(exact(case), exact(case))
+    assert torch.equal(embedder(case).embed(np.arange(5)), embedder(case).embed(np.arange(5)))
+
+
+@every_variant
+def test_the_size_of_batches_and_parts_changes_rounding_only(
+    make_store: Any, case_of: Any, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    case = case_of(make_store(), small(name))
+    expected = exact(case)
+    around = surroundings(HistoryReader(case.view, case.preprocessing, 5).graph, np.arange(14), 2)
+    reader = HistoryReader(case.view, case.preprocessing, 5)
+    large = EdgePass(case.gtea.edge_encoder, reader, CPU).encode(around.slot, around.seen_from, print)
+    for max_looks, max_events, part in ((1, 1, 1), (7, 20, 3), (1000, 9, 5)):
+        tiny = EdgePass(case.gtea.edge_encoder, reader, CPU, max_looks=max_looks, max_events=max_events)
+        rows = tiny.encode(around.slot, around.seen_from, lambda done: None)
+        torch.testing.assert_close(rows.e_tilde, large.e_tilde, atol=1e-6, rtol=0)
+        monkeypatch.setattr("gtea.nn.whole_graph.embed_graph.__kwdefaults__", {"part": part})
+        torch.testing.assert_close(exact(case), expected, atol=1e-6, rtol=0)
+
+
+def test_batches_are_bounded_by_looks_and_events_and_leave_nothing_out() -> None:
+    lengths = np.random.default_rng(0).geometric(0.2, 500)
+    lengths[77] = 1000
+    starts = batch_starts(lengths, 20, 50)
+    assert starts[0] == 0
+    assert starts[-1] == 500
+    assert (np.diff(starts) >= 1).all()
+    assert np.diff(starts).max() <= 20
+    events = np.add.reduceat(lengths, starts[:-1])
+    assert events[(np.diff(starts) > 1)].max() <= 50
+    assert batch_starts(np.zeros(0, dtype=np.int64), 20, 50).tolist() == [0]
+
+
+@pytest.mark.parametrize("attention", ["sparsemax", "softmax"])
+def test_a_hub_with_200_000_neighbours(case_of: Any, attention: str) -> None:
+    size = 200_000
+    generator = np.random.default_rng(0)
+    store = store_in_memory(
+        ["hub"] * size, [f"n{i:06d}" for i in range(size)], generator.integers(0, 1000, size),
+        features={"x": generator.normal(size=size)},
+    )  # fmt: skip
+    case = case_of(store, small("gtea-he", attention=attention, num_layers=2), cut=1000)
+    hub = store.node("hub")
+    z = exact(case, [hub])
+    assert z.isfinite().all()
+    double = dataclasses.replace(case, gtea=copy.deepcopy(case.gtea).double())
+    torch.testing.assert_close(z.double(), exact(double, [hub]), atol=1e-5, rtol=1e-5)
+    # Through one neighbour the whole hub is within two hops.
+    torch.testing.assert_close(exact(case, [0, hub])[1:], z, atol=1e-5, rtol=1e-5)
+
+
+@both_directions
+def test_the_future_changes_nothing(make_store: Any, case_of: Any, directed: bool) -> None:
+    """Everything at or after the cut is dropped, and accounts are left with the numbers they had."""
+    with_future = make_store(directed=directed)
+    arrays = with_future.arrays
+    edge = np.repeat(np.arange(with_future.num_edges), np.diff(arrays.edge_offset))
+    past = np.flatnonzero(arrays.event_time < 150)
+    flip = arrays.event_reverse[past] == 1
+    a, b = arrays.edge_a[edge[past]], arrays.edge_b[edge[past]]
+    names = [with_future.account(i) for i in range(with_future.num_nodes)]
+    without = store_in_memory(
+        [names[i] for i in np.where(flip, b, a)],
+        [names[i] for i in np.where(flip, a, b)],
+        arrays.event_time[past],
+        features={"amount": arrays.event_features[past, 0]},
+        categorical={"kind": [with_future.vocabularies[0][int(i)] for i in arrays.event_categories[past, 0]]},
+        nodes={name: [float(x) for x in with_future.node_features[i]] for i, name in enumerate(names)
+               if with_future.node_in_table[i]} | {name: [9.0] for name in ("late-a", "late-b")},
+        node_features=["age"],
+        directed=directed,
+    )  # fmt: skip
+    assert without.num_events < with_future.num_events
+    case = case_of(with_future, small())
+    other = dataclasses.replace(case, view=without.as_of(150))
+    known = [i for i, name in enumerate(names) if not name.startswith("late")]
+    assert torch.equal(exact(case)[known], exact(other)[known])
+
+
+def test_a_node_named_twice_is_refused(make_store: Any, case_of: Any) -> None:
+    with pytest.raises(UsageError, match="seeds: each may be named once"):
+        exact(case_of(make_store(), small()), [1, 2, 1])
