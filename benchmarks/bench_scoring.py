@@ -1,0 +1,209 @@
+"""How fast are all accounts scored exactly, against sampling 10x10 neighbours of each, and what does one account cost?
+
+    python benchmarks/bench_scoring.py --folder /tmp/scoring [--json out.json] [--nodes 1300000] [--edges 2200000]
+
+A store is made on disk, once a folder, and an untrained GTEA_L+T (its attention discards next to nothing, which is the
+dear case). Each way runs in a process of its own, after imports and after compiled code was fetched from its cache, in
+turns, so that a busy machine slows all of them alike; the median counts.
+
+- exact: all accounts, from opening the store to probabilities.
+- sampled: today's batches of 64, and larger ones. A part of the accounts is scored twice and the second time counts,
+  when their own features are known; multiplied up to all accounts.
+- one account: open the store, score one of middling degree with all its neighbours and their neighbours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+
+from gtea.checkpoint import SavedModel, save_model
+from gtea.config import RunConfig
+from gtea.inference import NodeScorer
+from gtea.nn.classifier import NodeClassifier
+from gtea.sampling.inputs import collator_for, input_spec, preprocessing_for
+from gtea.scoring.model import NodeModel
+from gtea.scoring.table import score_accounts
+from gtea.store.ingest import ingest
+from gtea.store.store import Store
+
+_YEAR = 365 * 86_400
+_CPU = torch.device("cpu")
+
+
+def main() -> None:
+    """Build, measure, report."""
+    options = _options()
+    if options.child:
+        print(json.dumps(CHILDREN[options.child](options)))
+        return
+    store = prepare(options.folder, options.nodes, options.edges)
+    figures: dict[str, Any] = {
+        "machine": {"cores": os.cpu_count(), "python": platform.python_version(), "torch": torch.__version__},
+        "load_average_before": os.getloadavg()[0],
+        "graph": {"nodes": store.num_nodes, "edges": store.num_edges, "events": store.num_events},
+        **measure(options),
+    }
+    print(json.dumps(figures, indent=2))
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+def prepare(folder: Path, num_nodes: int, num_edges: int) -> Store:
+    """The store and the model, made unless they are there."""
+    path = folder / "payments.store"
+    if not (path / "manifest.json").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        pq.write_table(payments(num_nodes, num_edges), folder / "payments.parquet")
+        ingest(
+            folder / "payments.parquet", src="src", dst="dst", time="time", features=["amount"], time_unit="s", out=path
+        )
+    store = Store.open(path)
+    if not (folder / "model" / "manifest.json").exists():
+        save_untrained(store, folder / "model")
+    return store
+
+
+def payments(num_nodes: int, num_edges: int) -> pa.Table:
+    """Pairs with heavy-tailed ends; three events a history on average, some of hundreds."""
+    generator = np.random.default_rng(0)
+    popular = (num_nodes * generator.random(num_edges) ** 3).astype(np.int64)
+    others = generator.permutation(np.arange(num_edges) % num_nodes)
+    lengths = np.minimum(0.57 * generator.random(num_edges) ** (-1 / 1.2) + 1, 500).astype(np.int64)
+    src, dst = np.repeat(popular, lengths), np.repeat(others, lengths)
+    back = generator.random(len(src)) < 0.3
+    src, dst = np.where(back, dst, src), np.where(back, src, dst)
+    names = pa.array([f"0x{number:040x}" for number in generator.permutation(num_nodes)])
+    return pa.table({
+        "src": names.take(pa.array(src)), "dst": names.take(pa.array(dst)),
+        "time": 1_600_000_000 + generator.integers(0, _YEAR, len(src)), "amount": generator.lognormal(4, 2, len(src)),
+    })  # fmt: skip
+
+
+def save_untrained(store: Store, folder: Path) -> None:
+    """GTEA_L+T at the sizes of the configuration's defaults: two layers, 64 everywhere."""
+    config, cut = RunConfig(), store.as_of().cut
+    preprocessing = preprocessing_for(store, cut, config)
+    spec = input_spec(preprocessing)
+    network = NodeClassifier(config.model, spec, 2, seed=0)
+    described = {
+        "run": config.to_json(), "task": "nodes", "classes": ["illicit", "normal"], "positive": "illicit",
+        "input": vars(spec),
+    }  # fmt: skip
+    save_model(folder, SavedModel(network.state_dict(), described, preprocessing.to_json(), {}, {}), "Untrained.\n")
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Every way in turns, each in a process of its own."""
+    rounds: dict[str, list[dict[str, Any]]] = {name: [] for name in CHILDREN}
+    for _ in range(options.rounds):
+        for name, results in rounds.items():
+            results.append(_run_child(name, options))
+    exact, sampled = rounds["exact"], rounds["sampled"]
+    seconds = statistics.median(result["seconds"] for result in exact)
+    by_batch = {
+        size: statistics.median(result["seconds"][size] for result in sampled) for size in sampled[0]["seconds"]
+    }
+    return {
+        "rounds": rounds,
+        "exact_s": round(seconds, 2),
+        "exact_peak_gb": max(result["peak_gb"] for result in exact),
+        "sampled_s_by_batch_size": {size: round(value, 1) for size, value in by_batch.items()},
+        "exact_vs_sampled": round(by_batch[str(RunConfig().sampling.batch_size)] / seconds, 1),
+        "exact_vs_best_sampled": round(min(by_batch.values()) / seconds, 1),
+        "one_account_s": round(statistics.median(result["seconds"] for result in rounds["one_account"]), 3),
+    }
+
+
+def _run_child(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    words = ["--child", name, "--folder", str(options.folder), "--part", str(options.part)]
+    done = subprocess.run([sys.executable, __file__, *words], check=True, stdout=subprocess.PIPE)
+    result: dict[str, Any] = json.loads(done.stdout)
+    print(name, result, file=sys.stderr)
+    return result
+
+
+def exact_child(options: argparse.Namespace) -> dict[str, Any]:
+    """All accounts, to the written table."""
+    stages: dict[str, float] = {}
+
+    def listen(stage: str, done: float | None) -> None:
+        stages.setdefault(stage, time.perf_counter() - start)
+
+    start = time.perf_counter()
+    store, model = Store.open(options.folder / "payments.store"), NodeModel.open(options.folder / "model", _CPU)
+    from gtea.scoring.way import Way
+
+    model.probabilities(store, store.as_of().cut, np.arange(store.num_nodes), Way(progress=listen))
+    seconds = time.perf_counter() - start
+    starts = {stage: round(begun, 2) for stage, begun in stages.items()}
+    return {"seconds": round(seconds, 2), "peak_gb": _peak(), "stage_starts_s": starts}
+
+
+def sampled_child(options: argparse.Namespace) -> dict[str, Any]:
+    """A part of the accounts, multiplied up, by batch size."""
+    store, model = Store.open(options.folder / "payments.store"), NodeModel.open(options.folder / "model", _CPU)
+    nodes = np.random.default_rng(1).permutation(store.num_nodes)[: options.part]
+    collator = collator_for(store, store.as_of().cut, model.preprocessing, model.config)
+    seconds = {}
+    for batch_size in (64, 512):
+        scorer = NodeScorer(model.network, collator, batch_size, _CPU)
+        scorer.probabilities(nodes)
+        start = time.perf_counter()
+        scorer.probabilities(nodes)
+        seconds[str(batch_size)] = round((time.perf_counter() - start) * store.num_nodes / len(nodes), 1)
+    return {"seconds": seconds, "peak_gb": _peak(), "accounts_scored": len(nodes)}
+
+
+def one_account_child(options: argparse.Namespace) -> dict[str, Any]:
+    """Open, score one account, write the table."""
+    opened = Store.open(options.folder / "payments.store")
+    degrees = np.diff(opened.arrays.node_offset)
+    account = opened.account(int(np.flatnonzero(degrees == int(degrees.mean()) + 1)[0]))
+    asked = pa.table({"account": [account]})
+    out = options.folder / "one.csv"
+    start = time.perf_counter()
+    score_accounts(options.folder / "model", opened.path, out, accounts=asked, device=_CPU)
+    return {"seconds": round(time.perf_counter() - start, 3), "peak_gb": _peak()}
+
+
+CHILDREN: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
+    "one_account": one_account_child,
+    "exact": exact_child,
+    "sampled": sampled_child,
+}
+
+
+def _peak() -> float:
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, required=True, help="where store and model are kept between runs")
+    parser.add_argument("--nodes", type=int, default=1_300_000)
+    parser.add_argument("--edges", type=int, default=2_200_000)
+    parser.add_argument("--part", type=int, default=10_000, help="accounts that are scored by sampling")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--child", choices=list(CHILDREN), help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
