@@ -76,6 +76,7 @@ class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         patience: int = 15,
         validation_fraction: float = 0.25,
         features: str | Sequence[str] | None = None,
+        sampled: bool = False,
         device: str = "auto",
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
@@ -95,6 +96,7 @@ class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.patience = patience
         self.validation_fraction = validation_fraction
         self.features = features
+        self.sampled = sampled
         self.device = device
         self.random_state = random_state
 

@@ -11,6 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from gtea.estimators.base import GTEAEstimator, opened_store
 from gtea.estimators.inputs import find_accounts, read_targets, read_weights
 from gtea.scoring.model import NodeModel
+from gtea.scoring.way import Way
 from gtea.store.moments import Moment
 from gtea.tasks.labels import labels_of, positive_class
 from gtea.tasks.splits import validation_split
@@ -35,6 +36,8 @@ class GTEAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GTEAEsti
         features: What is known about an account itself: "given", "statistics", "random", or several. None stands for
             the node table where there is one, and statistics where there is none.
         validation_fraction: The share of the accounts that chooses the best epoch.
+        sampled: Predict from a sample of the neighbours, as in training, and not exactly, from all of them: quicker
+            for a few accounts of a large graph with hubs.
         random_state: A seed. The same seed, data and number of threads give the same model.
 
     Attributes:
@@ -75,12 +78,12 @@ class GTEAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GTEAEsti
             as_of: See the graph as of another moment than the estimator's own.
         """
         cut = self._cut(as_of)
-        return self.model_.probabilities(self.store_, cut, find_accounts(self.store_, accounts))
+        return self.model_.probabilities(self.store_, cut, find_accounts(self.store_, accounts), Way(self.sampled))
 
     def transform(self, accounts: Any, *, as_of: Moment | None = None) -> NDArray[np.float64]:
         """The embedding z of each account, [num_accounts, d_node], as of ``as_of`` or else the estimator's own cut."""
         cut = self._cut(as_of)
-        return self.model_.embeddings(self.store_, cut, find_accounts(self.store_, accounts))
+        return self.model_.embeddings(self.store_, cut, find_accounts(self.store_, accounts), Way(self.sampled))
 
     @property
     def _n_features_out(self) -> int:

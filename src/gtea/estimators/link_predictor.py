@@ -13,6 +13,7 @@ from gtea.errors import DataError
 from gtea.estimators.base import SETTINGS, Graph, GTEAEstimator, opened_store
 from gtea.estimators.inputs import Targets, find_pairs, read_targets, read_weights
 from gtea.scoring.model import LinkModel
+from gtea.scoring.way import Way
 from gtea.store.moments import Moment
 from gtea.tasks.links import Protocol, split_links
 from gtea.tasks.pair_split import split_pairs
@@ -44,6 +45,8 @@ class GTEALinkPredictor(GTEAEstimator):
         features: What is known about an account itself: "given", "statistics", "random", or several. None stands for
             the node table where there is one, and statistics where there is none.
         validation_fraction: The share of the pairs that chooses the best epoch of ``fit``.
+        sampled: Predict from a sample of the neighbours, as in training, and not exactly, from all of them: quicker
+            for a few pairs of a large graph with hubs.
         random_state: A seed. The same seed, data and number of threads give the same model.
 
     Attributes:
@@ -82,6 +85,7 @@ class GTEALinkPredictor(GTEAEstimator):
         patience: int = 15,
         validation_fraction: float = 0.25,
         features: str | Sequence[str] | None = None,
+        sampled: bool = False,
         device: str = "auto",
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
@@ -102,6 +106,7 @@ class GTEALinkPredictor(GTEAEstimator):
             patience=patience,
             validation_fraction=validation_fraction,
             features=features,
+            sampled=sampled,
             device=device,
             random_state=random_state,
         )
@@ -149,7 +154,7 @@ class GTEALinkPredictor(GTEAEstimator):
             as_of: See the graph as of another moment than the estimator's own.
         """
         cut = self._cut(as_of)
-        link = self.model_.probabilities(self.store_, cut, *find_pairs(self.store_, pairs))
+        link = self.model_.probabilities(self.store_, cut, *find_pairs(self.store_, pairs), Way(self.sampled))
         return np.stack([1 - link, link], axis=1)
 
     def __sklearn_tags__(self) -> Any:
