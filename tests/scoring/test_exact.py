@@ -114,6 +114,14 @@ def test_a_few_accounts_cost_their_surroundings_only(case_of: Any) -> None:
     assert exact(case, [50]).shape == (1, 6)
 
 
+def test_what_the_attention_discards_is_not_embedded(make_store: Any, case_of: Any) -> None:
+    case = case_of(make_store(), small())
+    around = surroundings(HistoryReader(case.view, case.preprocessing, 5).graph, np.arange(14), 2)
+    slots, e_tilde = embedder(case)._fresh(around)
+    assert len(e_tilde) == len(slots.alpha) < len(around.slot)
+    assert (slots.alpha > 0).all()
+
+
 def test_the_same_question_has_the_same_answer_to_the_byte(make_store: Any, case_of: Any) -> None:
     case = case_of(make_store(), small())
     assert torch.equal(exact(case), exact(case))
@@ -133,7 +141,7 @@ def test_the_size_of_batches_and_parts_changes_rounding_only(
         tiny = EdgePass(case.gtea.edge_encoder, reader, CPU, max_looks=max_looks, max_events=max_events)
         rows = tiny.encode(around.slot, around.seen_from, lambda done: None)
         torch.testing.assert_close(rows.e_tilde, large.e_tilde, atol=1e-6, rtol=0)
-        monkeypatch.setattr("gtea.nn.whole_graph.embed_graph.__kwdefaults__", {"part": part})
+        monkeypatch.setattr("gtea.nn.whole_graph.aggregate_graph.__kwdefaults__", {"part": part})
         torch.testing.assert_close(exact(case), expected, atol=1e-6, rtol=0)
 
 

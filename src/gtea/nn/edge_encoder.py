@@ -60,6 +60,11 @@ class EdgeEncoder(nn.Module):
         e_tilde: Tensor = self.enc_i(self.e_hat(histories), histories.offset)
         return e_tilde
 
+    def weigh(self, histories: Histories) -> Tensor:
+        """alpha_tilde alone, to find out first whom nobody attends to."""
+        logits: Tensor = self.enc_a(self.e_hat(histories), histories.offset) @ self.a
+        return logits
+
     def e_hat(self, histories: Histories) -> Tensor:
         """The encoders' input, [num_events, d_in], in the model's own precision."""
         f = histories.features.to(self.a.dtype)

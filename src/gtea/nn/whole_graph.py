@@ -28,29 +28,29 @@ PART = 1 << 15
 
 
 @torch.inference_mode()
-def embed_graph(
-    model: GTEA,
-    x: Tensor,
-    offset: Tensor,
-    neighbour: Tensor,
-    e_tilde: Tensor,
-    alpha_tilde: Tensor,
-    num_within: Sequence[int],
-    *,
-    part: int = PART,
+def attend_graph(model: GTEA, alpha_tilde: Tensor, offset: Tensor, neighbour: Tensor) -> Slots:
+    """Eq. 5 over all neighbours: the slots that are left, each with the number of the look it was as its edge.
+
+    Args:
+        alpha_tilde: The attention logit of each look, [num_looks].
+        offset: Target i owns looks offset[i] : offset[i + 1], int64 [num_targets + 1].
+        neighbour: Where the other end stands among the nodes, int64 [num_looks].
+    """
+    alpha = model.normaliser(alpha_tilde, SegmentGroups(offset, len(alpha_tilde)))
+    return Slots.of_graph(offset, neighbour, torch.arange(len(alpha), device=alpha.device), alpha)
+
+
+@torch.inference_mode()
+def aggregate_graph(
+    model: GTEA, x: Tensor, e_tilde: Tensor, slots: Slots, num_within: Sequence[int], *, part: int = PART
 ) -> Tensor:
-    """The embeddings of the first ``num_within[0]`` nodes, from all their neighbours: Algorithm 2 after its encoders.
+    """The embeddings of the first ``num_within[0]`` nodes: ``GTEA.aggregate``, a part of the slots at a time.
 
     Args:
         x: Node features, [num_within[L], d_node_features]. Where they are, the layers compute.
-        offset: Target i owns slots offset[i] : offset[i + 1], int64 [num_within[L - 1] + 1].
-        neighbour: A row of x for each slot, int64 [num_slots].
-        e_tilde: The edge embedding of each slot, [num_slots, d_edge]; may stay on the CPU.
-        alpha_tilde: The attention logit of each slot, [num_slots], where e_tilde is.
+        e_tilde: The embeddings that ``slots.edge`` counts in, on the slots' device; both may stay on the CPU.
         num_within: As in a batch; ``[num_nodes] * (num_layers + 1)`` for a whole graph.
     """
-    alpha = model.normaliser(alpha_tilde, SegmentGroups(offset, len(alpha_tilde)))
-    slots = Slots.of_graph(offset, neighbour, torch.arange(len(alpha), device=alpha.device), alpha)
     z = x
     for layer, num_targets in zip(model.layers, reversed(num_within[:-1]), strict=True):
         assert isinstance(layer, AggregationLayer)

@@ -1,14 +1,16 @@
 """Exact embeddings of nodes: every neighbour of every neighbour, no sampling, no randomness.
 
 An edge's embedding and attention logit don't depend on the layer (Algorithm 2), so each look at an edge is encoded
-once, and then L layers run over all of them. Asked about a few accounts, only what is within L hops of them is
-touched; asked about all, that is the whole graph. What is held in memory: d_edge numbers for each look, and a few
-times d_node for each node.
+once, and then L layers run over all that the attention leaves. Asked about a few accounts, only what is within L hops
+of them is touched; asked about all, that is the whole graph. What is held in memory: d_edge numbers for each look that
+is left, and a few times d_node for each node.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -19,7 +21,8 @@ from gtea.checkpoint import SavedModel
 from gtea.config import RunConfig
 from gtea.data.workbench import Progress, silent
 from gtea.nn.model import GTEA
-from gtea.nn.whole_graph import embed_graph
+from gtea.nn.slots import Slots
+from gtea.nn.whole_graph import aggregate_graph, attend_graph
 from gtea.sampling.history_reader import HistoryReader
 from gtea.sampling.node_features import NodeFeatures
 from gtea.sampling.preprocessing import Preprocessing
@@ -59,24 +62,28 @@ class ExactEmbedder:
     def embed(self, nodes: NDArray[np.int64]) -> Tensor:
         """Z [num_nodes, d_node] of some nodes, each named once, on the device."""
         around = surroundings(self._reader.graph, nodes, self._num_hops)
-        rows = self._fresh(around) if self._cache is None else self._kept(around, self._cache)
-        x = self._node_features(around.nodes).to(self._device, rows.e_tilde.dtype)
+        slots, e_tilde = self._fresh(around) if self._cache is None else self._kept(around, self._cache)
+        x = self._node_features(around.nodes).to(self._device, e_tilde.dtype)
         self._progress("aggregating", None)
-        return embed_graph(
-            self._gtea,
-            x,
-            torch.from_numpy(around.offset),
-            torch.from_numpy(around.neighbour),
-            rows.e_tilde,
-            rows.alpha_tilde,
-            around.num_within,
-        )
+        return aggregate_graph(self._gtea, x, e_tilde, slots, around.num_within)
 
-    def _fresh(self, around: Surroundings) -> EdgeRows:
-        return self._edges.encode(around.slot, around.seen_from, lambda done: self._progress("encoding edges", done))
+    def _fresh(self, around: Surroundings) -> tuple[Slots, Tensor]:
+        """Who is attended to, and the embeddings of these looks alone."""
+        seen_from = around.seen_from
+        slots = self._attend(around, self._edges.weigh(around.slot, seen_from, self._told("weighing edges")))
+        left = slots.edge.numpy()
+        e_tilde = self._edges.embed(around.slot[left], seen_from[left], self._told("encoding edges"))
+        return dataclasses.replace(slots, edge=torch.arange(len(left))), e_tilde
 
-    def _kept(self, around: Surroundings, cache: EdgeCache) -> EdgeRows:
-        """The same by way of the cache: chunks that are missing are computed whole, for whoever asks next."""
+    def _attend(self, around: Surroundings, alpha_tilde: Tensor) -> Slots:
+        offset, neighbour = torch.from_numpy(around.offset), torch.from_numpy(around.neighbour)
+        return attend_graph(self._gtea, alpha_tilde, offset, neighbour)
+
+    def _told(self, stage: str) -> Callable[[float], None]:
+        return lambda done: self._progress(stage, done)
+
+    def _kept(self, around: Surroundings, cache: EdgeCache) -> tuple[Slots, Tensor]:
+        """The same by way of the cache. Chunks that are missing are computed whole, for whoever asks next."""
         rows = EdgeRows.empty(len(around.slot), self._edges.encoder)
         order = np.argsort(around.slot, kind="stable")
         chunk = around.slot[order] // cache.chunk
@@ -87,7 +94,7 @@ class ExactEmbedder:
             rows.e_tilde[here] = found.e_tilde[there]
             rows.alpha_tilde[here] = found.alpha_tilde[there]
             self._progress("encoding edges", (i + 1) / len(numbers))
-        return rows
+        return self._attend(around, rows.alpha_tilde), rows.e_tilde
 
     def _chunk(self, cache: EdgeCache, number: int) -> EdgeRows:
         rows = cache.read(number)
