@@ -84,10 +84,14 @@ class NodeFeatures:
         """One row for each node; the columns are ``NodePreprocessing.names``."""
         new = nodes[~self._known[nodes]]
         if len(new):
-            self._rows[new] = np.concatenate([self._part(kind, new) for kind in self._nodes.kinds], axis=1)
+            self._rows[new] = self.compute(new)
             # After the rows: another thread may look at any moment. That it may compute the same row does no harm.
             self._known[new] = True
         return self._rows[nodes]
+
+    def compute(self, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The same without keeping anything, for whoever asks about each node once."""
+        return np.concatenate([self._part(kind, nodes) for kind in self._nodes.kinds], axis=1)
 
     def _part(self, kind: NodeKind, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
         match kind:

@@ -112,7 +112,7 @@ class ExactEmbedder:
         for first in range(0, len(nodes), _NODES_AT_A_TIME):
             self._progress("describing accounts", first / len(nodes))
             some = slice(first, first + _NODES_AT_A_TIME)
-            x[some] = self._features.rows(nodes[some])
+            x[some] = self._features.compute(nodes[some])
         return torch.from_numpy(x)
 
 

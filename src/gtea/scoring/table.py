@@ -37,13 +37,16 @@ def score_accounts(
     """Score accounts and write the table; returns what was done and the first ten rows."""
     _require_suffix(out)
     opened, ready = Store.open(store), NodeModel.open(model, device)
-    nodes, report = np.arange(opened.num_nodes), {}
-    if accounts is not None:
-        found = read_accounts(accounts, opened, unknown=unknown)
-        nodes, report = found.nodes, found.report
+    asked = None if accounts is None else read_accounts(accounts, opened, unknown=unknown)
+    nodes = np.arange(opened.num_nodes) if asked is None else asked.nodes
     cut = opened.as_of(as_of).cut
     table = _ranked(opened, ready, nodes, ready.probabilities(opened, cut, nodes, way))
-    return {**_write(table, out), "accounts": len(nodes), **_how(opened, cut, way), "input": report}
+    return {
+        **_write(table, out),
+        "accounts": len(nodes),
+        **_how(opened, cut, way),
+        "input": {} if asked is None else asked.report,
+    }
 
 
 def score_pairs(
