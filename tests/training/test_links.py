@@ -163,6 +163,32 @@ def test_pairs_are_scored_and_ranked(gtea: Run, store: Store, trained: Path, tmp
     assert alone["top"][0]["score"] == pytest.approx(scores[1], abs=1e-6)
 
 
+def test_labelled_pairs_judge_a_model(gtea: Run, store: Store, trained: Path, tmp_path: Path) -> None:
+    """The habits: u00 goes on with three items. Which label means a link can be said."""
+    ids = [f"i{item}" for item in range(6)]
+    scored = tmp_path / "scores.csv"
+    (tmp_path / "pairs.csv").write_text("src,dst\n" + "".join(f"u00,{name}\n" for name in ids))
+    assert gtea("score", trained, store.path, "--pairs", tmp_path / "pairs.csv", "--out", scored).code == 0
+    with scored.open(newline="") as stream:
+        likeliest = [row["dst"] for row in csv.DictReader(stream)][:2]
+    told = "src,dst,label\n" + "".join(f"u00,{name},{'yes' if name in likeliest else 'no'}\n" for name in ids)
+    (tmp_path / "pairs.csv").write_text(told)
+    words = ("evaluate", trained, store.path, "--pairs", tmp_path / "pairs.csv")
+    judged = json.loads(gtea(*words, "--json").out)
+    assert judged["pairs"] == 6
+    assert judged["metrics"]["average_precision"] == 1
+    assert json.loads(gtea(*words, "--positive", "no", "--json").out)["metrics"]["roc_auc"] == 0
+    assert "average_precision" in gtea(*words).out
+    outcome = gtea(*words, "--positive", "maybe")
+    assert (outcome.code, "--positive: must be one of the labels 'no', 'yes'" in outcome.err) == (2, True)
+    (tmp_path / "pairs.csv").write_text("src,dst\nu00,i0\n")
+    outcome = gtea(*words)
+    assert (outcome.code, "must have a column label with two classes" in outcome.err) == (3, True)
+    for odd in ((), ("--pairs", "p.csv", "--labels", "l.csv")):
+        outcome = gtea("evaluate", trained, store.path, *odd)
+        assert (outcome.code, "--labels, --pairs: give one of them" in outcome.err) == (2, True)
+
+
 def test_accounts_that_the_store_does_not_know(gtea: Run, store: Store, trained: Path, tmp_path: Path) -> None:
     (tmp_path / "pairs.csv").write_text("src,dst\nu00,i0\nnobody,i1\n")
     words = ("score", trained, store.path, "--pairs", tmp_path / "pairs.csv", "--out", tmp_path / "scores.csv")

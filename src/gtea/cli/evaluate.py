@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
 from gtea.cli.output import cache_option, json_option, print_json, print_unknown, progress_bar, sampled_option
 from gtea.cli.train import device_option, unknown_option
+from gtea.errors import UsageError
 
 
 @click.command("evaluate")
 @click.argument("model")
 @click.argument("store")
-@click.option("--labels", required=True, metavar="FILE", help="Table of account and label to judge by.")
+@click.option("--labels", metavar="FILE", help="Table of account and label to judge by.")
+@click.option("--pairs", metavar="FILE", help="For a model of links: table of src, dst and label to judge by.")
+@click.option("--positive", metavar="CLASS", help="With --pairs: the label of links; default the last, as in 0 and 1.")
 @click.option("--as-of", metavar="T", help="Score as of T; default just after the last event.")
 @sampled_option
 @cache_option
@@ -24,7 +27,9 @@ from gtea.cli.train import device_option, unknown_option
 def command(
     model: str,
     store: str,
-    labels: str,
+    labels: str | None,
+    pairs: str | None,
+    positive: str | None,
     as_of: str | None,
     sampled: bool,
     cache: str | None,
@@ -32,24 +37,35 @@ def command(
     device: str,
     as_json: bool,
 ) -> None:
-    """Judge MODEL by labelled accounts of STORE.
+    """Judge MODEL by labelled accounts of STORE, or by labelled pairs.
 
-    Give labels that the model was not trained on: those it was trained on it knows by heart. Accounts are scored as
-    gtea score does it: exactly, unless --sampled.
+    Give labels that the model was not trained on: those it was trained on it knows by heart. Accounts and pairs are
+    scored as gtea score does it: exactly, unless --sampled.
+
+    \b
+      gtea evaluate payments.model payments.store --labels later.csv
+      gtea evaluate links.model payments.store --pairs met.csv --as-of 2024-06-01
     """
-    from gtea.scoring.evaluate import evaluate
+    from gtea.scoring.evaluate import evaluate_accounts, evaluate_pairs
     from gtea.scoring.way import Way
     from gtea.training.device import resolve_device
 
+    if (labels is None) == (pairs is None):
+        raise UsageError("--labels, --pairs: give one of them: labelled accounts, or labelled pairs.")
+    if labels is not None and positive is not None:
+        raise UsageError("--positive: has no meaning with --labels: the model knows its own. Leave it out.")
     with progress_bar() as progress:
         way = Way(sampled, None if cache is None else Path(cache), progress)
-        result = evaluate(
-            Path(model), Path(store), labels, as_of=as_of, unknown=unknown, way=way, device=resolve_device(device)
-        )
+        asked: dict[str, Any] = {"as_of": as_of, "unknown": unknown, "way": way, "device": resolve_device(device)}
+        if pairs is None:
+            result = evaluate_accounts(Path(model), Path(store), labels, **asked)
+        else:
+            result = evaluate_pairs(Path(model), Path(store), pairs, positive=positive, **asked)
     if as_json:
         print_json(result)
         return
-    click.echo(f"{result['accounts']:,} accounts as of {result['as_of_date']}")
-    print_unknown(result["labels"])
+    kind, report = ("accounts", "labels") if pairs is None else ("pairs", "input")
+    click.echo(f"{result[kind]:,} {kind} as of {result['as_of_date']}")
+    print_unknown(result[report])
     for name, value in result["metrics"].items():
         click.echo(f"{name:<22} {value:.4f}")

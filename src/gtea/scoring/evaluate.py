@@ -7,16 +7,18 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from gtea.errors import DataError
-from gtea.scoring.model import NodeModel
+from gtea.errors import DataError, UsageError
+from gtea.scoring.model import LinkModel, NodeModel
 from gtea.scoring.way import EXACT, Way
 from gtea.store.store import Store
 from gtea.tasks.labels import read_labels
-from gtea.tasks.metrics import node_metrics
+from gtea.tasks.metrics import node_metrics, pair_metrics
+from gtea.tasks.pairs import Pairs, read_pairs
 
 
-def evaluate(
+def evaluate_accounts(
     model: Path,
     store: Path,
     labels: Any,
@@ -41,3 +43,45 @@ def evaluate(
     metrics = node_metrics(places[found.targets], probabilities, ready.classes, ready.positive)
     facts = {"accounts": len(found), "as_of": cut, "as_of_date": opened.date(cut), "sampled": way.sampled}
     return {**facts, "metrics": metrics, "labels": found.report}
+
+
+def evaluate_pairs(
+    model: Path,
+    store: Path,
+    pairs: Any,
+    *,
+    positive: str | None = None,
+    as_of: str | None = None,
+    unknown: Literal["error", "skip"] = "error",
+    way: Way = EXACT,
+    device: torch.device,
+) -> dict[str, Any]:
+    """The model's metrics on pairs that are labelled one by one, as of a moment.
+
+    Accuracy and macro-F1 are those at the threshold that suited the model's own validation part.
+
+    Args:
+        positive: The label that stands for a link; by default the last of the two by name, as in 0 and 1.
+    """
+    opened, ready = Store.open(store), LinkModel.open(model, device)
+    found = read_pairs(pairs, opened, unknown=unknown)
+    truth = _links(found, positive)
+    cut = opened.as_of(as_of).cut
+    probabilities = ready.probabilities(opened, cut, found.src, found.dst, way)
+    metrics = pair_metrics(truth, probabilities, ready.saved.metrics["threshold"])
+    facts = {"pairs": len(found), "as_of": cut, "as_of_date": opened.date(cut), "sampled": way.sampled}
+    return {**facts, "metrics": metrics, "input": found.report}
+
+
+def _links(found: Pairs, positive: str | None) -> NDArray[np.bool_]:
+    """Whether each pair's label stands for a link."""
+    if found.targets is None or len(found.classes) != 2:
+        raise DataError(
+            "pairs: must have a column label with two classes, link and no link "
+            f"(got {', '.join(map(repr, found.classes)) or 'no such column'}). Add it, such as 1 and 0."
+        )
+    if positive is not None and positive not in found.classes:
+        raise UsageError(
+            f"--positive: must be one of the labels {', '.join(map(repr, found.classes))} (got {positive!r})."
+        )
+    return np.asarray(found.targets == found.classes.index(positive or found.classes[1]))
