@@ -35,12 +35,8 @@ format: setup  ## mend what can be mended automatically
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup  ## the short form of every benchmark
-	$(BIN)/python benchmarks/bench_ingest.py --events 5000000
-	$(BIN)/python benchmarks/bench_synth.py
-	$(BIN)/python benchmarks/bench_sampling.py --nodes 200000 --hub 100000
-	$(BIN)/python benchmarks/bench_encoders.py --skip-padded
-	$(BIN)/python benchmarks/bench_scoring.py --nodes 50000 --edges 85000 --part 2000 --rounds 1
+bench: setup  ## the short form of every benchmark, one table; BENCH_JSON=file keeps it
+	$(BIN)/python benchmarks/bench_all.py $(if $(BENCH_JSON),--json $(BENCH_JSON))
 
 clean:  ## remove everything that was made
 	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
