@@ -1,0 +1,24 @@
+import numpy as np
+import pytest
+
+from gtea.errors import UsageError
+from gtea.sampling.fitting import fit_preprocessing
+from gtea.sampling.history_reader import HistoryReader
+
+
+@pytest.mark.parametrize("max_events", [0, 1, 3])
+@pytest.mark.parametrize("cut", [0, 100, 1000])
+def test_lengths_are_those_of_what_is_read(random_store, cut, max_events):
+    store = random_store()
+    reader = HistoryReader(store.as_of(cut), fit_preprocessing(store.as_of()), max_events)
+    edges = np.arange(store.num_edges)
+    histories = reader.read(edges, store.arrays.edge_a.astype(np.int64))
+    assert histories.offset.diff().tolist() == reader.lengths(edges).tolist()
+    assert max_events == 0 or reader.lengths(edges).max() <= max_events
+    assert (cut > 0) == reader.lengths(edges).any()
+
+
+def test_negative_lengths_are_refused(random_store):
+    store = random_store()
+    with pytest.raises(UsageError, match=r"max_events: must not be negative \(got -1\)"):
+        HistoryReader(store.as_of(), fit_preprocessing(store.as_of()), -1)
