@@ -22,8 +22,6 @@ from gtea.store.store import Store
 from gtea.store.view import View
 
 CUT = 150
-SMALL = {"d_node": 6, "d_edge": 8, "d_time": 5, "d_mlp": 7}
-CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="session")
