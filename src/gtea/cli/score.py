@@ -51,8 +51,8 @@ def command(
     Columns: account, score, rank, and the probability of each class. An account that training never saw is scored
     like any other. With --pairs: src, dst, score, rank.
 
-    Scores are exact: all neighbours of all neighbours count, and the same question always has the same answer. With
-    --cache, a run that was killed goes on where it was.
+    Scores are exact: all neighbours of all neighbours count, and no seed. With --cache, a run that was killed goes on
+    where it was.
     """
     from gtea.scoring.table import score_accounts, score_pairs
     from gtea.scoring.way import Way
