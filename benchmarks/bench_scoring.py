@@ -145,8 +145,10 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         figures[f"sampled_{name}"] = slow
         figures[f"exact_vs_sampled_{name}"] = {size: round(value / quick, 1) for size, value in slow.items()}
     figures["exact_sharp_cpu_s"] = statistics.median(result["cpu_s"] for result in rounds["exact_sharp"])
-    # By processor time: the ways run one after the other, and a shared machine is never equally busy.
-    figures["exact_vs_sampled"] = figures["exact_vs_sampled_cpu_s"][str(RunConfig().sampling.batch_size)]
+    # By the clock, which is what a user waits by; where others keep the machine busy, look at processor time, too.
+    by_clock = figures["exact_vs_sampled_s"]
+    figures["exact_vs_sampled"] = by_clock[str(RunConfig().sampling.batch_size)]
+    figures["exact_vs_best_sampled"] = min(by_clock.values())
     figures["one_account_s"] = statistics.median(result["seconds"] for result in one)
     return {**figures, "rounds": rounds}
 
