@@ -67,8 +67,8 @@ def main() -> None:
 class Bench:
     """A graph, and steps on it."""
 
-    def __init__(self, cap: int) -> None:
-        self.config: RunConfig = read_config(None, [f"sampling.max_events={cap}"])
+    def __init__(self, cap: int, *settings: str) -> None:
+        self.config: RunConfig = read_config(None, [f"sampling.max_events={cap}", *settings])
         self.store = heavy_tailed_store(NODES, DEGREE, GIVEN, longest=cap)
         self.preprocessing = preprocessing_for(self.store, self.store.as_of().cut, self.config)
         self.collator: Collator = collator_for(self.store, self.store.as_of().cut, self.preprocessing, self.config)
