@@ -1,0 +1,34 @@
+// AVX-512: 32 registers of 16 floats.
+#include "instruction_set.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx512f"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512f")
+#endif
+
+namespace gtea {
+namespace {
+#define WIDTH 16
+#define ACCUMULATORS 24
+#define vector_min(bound, x) _mm512_maskz_min_ps(0xffff, bound, x)  // x if it is not a number
+#define vector_max(bound, x) _mm512_maskz_max_ps(0xffff, bound, x)
+#include "vector_code.inl"
+}  // namespace
+}  // namespace gtea
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+namespace gtea {
+static bool supported() { return __builtin_cpu_supports("avx512f"); }
+extern const InstructionSet avx512 = INSTRUCTION_SET("avx512", supported);
+}  // namespace gtea
+#endif

@@ -1,0 +1,178 @@
+// Tensors in, tensors out: checks what comes from Python and hands bare pointers to the core.
+#include <ATen/Parallel.h>
+#include <torch/extension.h>
+
+#include "lstm.hpp"
+#include "memory_pool.hpp"
+
+namespace {
+
+using at::Tensor;
+using Tensors = std::vector<Tensor>;
+
+// torch's own threads: a second team of OpenMP threads would fight with them over the cores.
+void run_side_by_side(int num_tasks, const std::function<void(int)>& task) {
+  at::parallel_for(0, num_tasks, 1, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) task(static_cast<int>(i));
+  });
+}
+
+Tensor checked(const Tensor& tensor, const char* name, at::IntArrayRef shape) {
+  TORCH_CHECK_VALUE(tensor.device().is_cpu() && tensor.scalar_type() == at::kFloat, name,
+                    " must be float32 on the CPU (got ", tensor.scalar_type(), " on ", tensor.device(), ")");
+  TORCH_CHECK_VALUE(tensor.sizes() == shape, name, " must have the shape ", shape, " (got ", tensor.sizes(), ")");
+  return tensor.contiguous();
+}
+
+// A problem together with the contiguous tensors that its pointers point into.
+struct Inputs {
+  gtea::Problem problem;
+  Tensors kept;
+};
+
+const float* keep(Inputs& inputs, const Tensor& tensor) {
+  inputs.kept.push_back(tensor);
+  return tensor.const_data_ptr<float>();
+}
+
+const int64_t* checked_offset(Inputs& inputs, const Tensor& offset, int64_t num_events) {
+  TORCH_CHECK_VALUE(offset.device().is_cpu() && offset.scalar_type() == at::kLong && offset.dim() == 1 && offset.numel(),
+                    "offset must be int64 [num_edges + 1] on the CPU");
+  inputs.kept.push_back(offset.contiguous());
+  const int64_t* const at = inputs.kept.back().const_data_ptr<int64_t>();
+  int64_t before = 0;
+  for (int64_t i = 0; i < offset.numel(); ++i) {
+    TORCH_CHECK_VALUE(at[i] >= before, "offset must not decrease (got ", at[i], " after ", before, ")");
+    before = at[i];
+  }
+  TORCH_CHECK_VALUE(before <= num_events, "offset must end within x (got ", before, " of ", num_events, " rows)");
+  return at;
+}
+
+Inputs make_inputs(const Tensor& x, const Tensor& offset, const Tensors& parameters, const Tensors& h, const Tensors& c,
+                   int num_encoders) {
+  TORCH_CHECK_VALUE(num_encoders > 0 && !parameters.empty() && parameters.size() % (3 * num_encoders) == 0,
+                    "parameters must be w, u, b for each layer of each encoder (got ", parameters.size(), ")");
+  TORCH_CHECK_VALUE(x.dim() == 2 && parameters[1].dim() == 2, "x and u must have two dimensions");
+  TORCH_CHECK_VALUE(h.size() == c.size() && (h.empty() || h.size() == static_cast<size_t>(num_encoders)),
+                    "states must be given for each encoder or for none");
+  Inputs inputs;
+  gtea::Problem& p = inputs.problem;
+  p.num_edges = offset.numel() - 1;
+  p.d_in = x.size(1);
+  p.d = parameters[1].size(1);
+  p.num_encoders = num_encoders;
+  p.num_layers = static_cast<int>(parameters.size()) / (3 * num_encoders);
+  p.x = keep(inputs, checked(x, "x", {x.size(0), p.d_in}));
+  p.offset = checked_offset(inputs, offset, x.size(0));
+  for (size_t i = 0; i < parameters.size(); i += 3) {
+    const int64_t d_below = i / 3 % p.num_layers ? p.d : p.d_in;
+    const float* const w = keep(inputs, checked(parameters[i], "w", {4 * p.d, d_below}));
+    const float* const u = keep(inputs, checked(parameters[i + 1], "u", {4 * p.d, p.d}));
+    p.weights.push_back({w, u, keep(inputs, checked(parameters[i + 2], "b", {4 * p.d}))});
+  }
+  for (size_t i = 0; i < h.size(); ++i) {
+    p.h.push_back(keep(inputs, checked(h[i], "h", {p.num_layers, p.num_edges, p.d})));
+    p.c.push_back(keep(inputs, checked(c[i], "c", {p.num_layers, p.num_edges, p.d})));
+  }
+  return inputs;
+}
+
+int64_t num_events_of(const gtea::Problem& p) { return p.offset[p.num_edges] - p.offset[0]; }
+
+// Goes back to the pool when autograd lets go of it.
+Tensor borrowed_tensor(int64_t num_floats) {
+  float* const buffer = gtea::borrow(num_floats).release();
+  return at::from_blob(buffer, {num_floats}, [](void* p) { gtea::Return()(static_cast<float*>(p)); }, at::kFloat);
+}
+
+Tensors empty_states(const gtea::Problem& p, const Tensor& like, std::vector<float*>& pointers) {
+  Tensors states;
+  for (int encoder = 0; encoder < p.num_encoders; ++encoder) {
+    states.push_back(at::empty({p.num_layers, p.num_edges, p.d}, like.options()));
+    pointers.push_back(states.back().data_ptr<float>());
+  }
+  return states;
+}
+
+// h and c of each encoder, what the way back needs (or nothing), and the number of tasks, which it has to repeat.
+std::tuple<Tensors, Tensors, Tensor, int64_t> lstm_forward(const Tensor& x, const Tensor& offset,
+                                                           const Tensors& parameters, const Tensors& h,
+                                                           const Tensors& c, int num_encoders,
+                                                           const std::string& instruction_set, bool keeps) {
+  const Inputs inputs = make_inputs(x, offset, parameters, h, c, num_encoders);
+  const gtea::Problem& p = inputs.problem;
+  const gtea::InstructionSet& isa = gtea::instruction_set(instruction_set);
+  const int num_tasks = gtea::num_tasks_for(num_events_of(p), at::get_num_threads());
+  std::vector<float*> h_pointers, c_pointers;
+  Tensors h_out = empty_states(p, x, h_pointers), c_out = empty_states(p, x, c_pointers);
+  const pybind11::gil_scoped_release others_may_run;
+  const gtea::Plan plan = gtea::make_plan(p.offset, p.num_edges, num_tasks);
+  Tensor saved = keeps ? borrowed_tensor(gtea::num_saved(p, plan, isa)) : at::empty({0}, x.options());
+  gtea::forward(p, plan, isa, run_side_by_side, keeps ? saved.data_ptr<float>() : nullptr, h_pointers, c_pointers);
+  return {h_out, c_out, saved, num_tasks};
+}
+
+Tensors optional_gradients(Inputs& inputs, const std::vector<std::optional<Tensor>>& given,
+                           std::vector<const float*>& pointers) {
+  const gtea::Problem& p = inputs.problem;
+  for (const auto& gradient : given) {
+    pointers.push_back(gradient ? keep(inputs, checked(*gradient, "gradient", {p.num_layers, p.num_edges, p.d}))
+                                : nullptr);
+  }
+  return {};
+}
+
+// Gradients of x (or an empty tensor), of the parameters, and of the first h and c (or nothing).
+std::tuple<Tensor, Tensors, Tensors, Tensors> lstm_backward(
+    const Tensor& x, const Tensor& offset, const Tensors& parameters, const Tensors& h, const Tensors& c,
+    int num_encoders, const std::string& instruction_set, const Tensor& saved, int64_t num_tasks,
+    const std::vector<std::optional<Tensor>>& dh, const std::vector<std::optional<Tensor>>& dc, bool wants_x,
+    bool wants_state) {
+  Inputs inputs = make_inputs(x, offset, parameters, h, c, num_encoders);
+  const gtea::Problem& p = inputs.problem;
+  const gtea::InstructionSet& isa = gtea::instruction_set(instruction_set);
+  const gtea::Plan plan = gtea::make_plan(p.offset, p.num_edges, static_cast<int>(num_tasks));
+  TORCH_CHECK_VALUE(saved.numel() == gtea::num_saved(p, plan, isa), "saved must come from the forward pass");
+  gtea::Gradients gradients;
+  optional_gradients(inputs, dh, gradients.h_out);
+  optional_gradients(inputs, dc, gradients.c_out);
+  Tensor dx = at::empty({0}, x.options());
+  if (wants_x) {
+    // Each owned row is written exactly once by the first encoder; rows that no edge owns have no gradient.
+    dx = num_events_of(p) == x.size(0) ? at::empty(x.sizes(), x.options()) : at::zeros(x.sizes(), x.options());
+    gradients.x = dx.data_ptr<float>();
+  }
+  Tensors dparameters, dh_first, dc_first;
+  for (const Tensor& parameter : parameters) dparameters.push_back(at::empty(parameter.sizes(), x.options()));
+  for (size_t i = 0; i < dparameters.size(); i += 3) {
+    gradients.weights.push_back({dparameters[i].data_ptr<float>(), dparameters[i + 1].data_ptr<float>(),
+                                 dparameters[i + 2].data_ptr<float>()});
+  }
+  if (wants_state) {
+    dh_first = empty_states(p, x, gradients.h);
+    dc_first = empty_states(p, x, gradients.c);
+  }
+  const pybind11::gil_scoped_release others_may_run;
+  gtea::backward(p, plan, isa, run_side_by_side, saved.const_data_ptr<float>(), gradients);
+  return {dx, dparameters, dh_first, dc_first};
+}
+
+double peak_gflops(int num_threads, const std::string& instruction_set) {
+  return gtea::peak_gflops(gtea::instruction_set(instruction_set), run_side_by_side, num_threads);
+}
+
+std::vector<std::string> instruction_sets() {
+  std::vector<std::string> names;
+  for (const gtea::InstructionSet* isa : gtea::instruction_sets()) names.emplace_back(isa->name);
+  return names;
+}
+
+}  // namespace
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
+  module.def("lstm_forward", &lstm_forward);
+  module.def("lstm_backward", &lstm_backward);
+  module.def("peak_gflops", &peak_gflops);
+  module.def("instruction_sets", &instruction_sets);
+}

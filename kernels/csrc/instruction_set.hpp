@@ -1,0 +1,80 @@
+// What the LSTM asks of an instruction set. The same source (vector_code.inl) is compiled once for each of them, and the
+// choice is made at run time, so that one build runs on every machine of an architecture.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace gtea {
+
+// Hidden units are handled in blocks of one vector. A block's four gates stand side by side: [i.. | f.. | c.. | o..], a
+// "panel" of 4 * width floats, so that the gates of a unit meet in registers as soon as their sums are done.
+
+struct StepForward {
+  int64_t rows, d_in, d, num_blocks;
+  const float* x;        // [rows, x_stride]
+  int64_t x_stride;
+  const float* h;        // [rows, num_blocks * width], or null for zeros
+  const float* c;        // the same, or null for zeros
+  float* h_out;          // must not be h: all of h is read for each block
+  float* c_out;          // may be c
+  float* gates;          // [num_blocks][gates_block], a panel per row; or null if nobody will go back
+  int64_t gates_block;   // floats from one block's rows to the next block's
+  const float* weights;  // [num_blocks][d_in + d][panel]
+  const float* bias;     // [num_blocks][panel]
+};
+
+struct StepBackward {
+  int64_t rows, num_blocks;
+  const float* gates;        // as StepForward wrote them
+  int64_t gates_block;
+  const float* c;            // after the step
+  const float* c_before;     // or null for zeros
+  const float* dh;           // gradient of h by later steps
+  const float* dh_above;     // gradient of h by the layer above, [rows, num_blocks * width], or null
+  float* dc;                 // in: gradient of c by later steps; out: the same for the step before
+  float* dgates;             // [num_blocks][dgates_block], a panel per row
+  int64_t dgates_block;
+};
+
+// out = panels x weights, for rows of panels as StepBackward wrote them.
+struct PanelsTimesWeights {
+  int64_t rows, num_blocks;
+  const float* panels;
+  int64_t panels_block;
+  const float* weights;  // columns in groups of column_group() vectors, each [num_blocks * panel][vectors * width]
+  int64_t num_vectors;   // columns / width
+  float* out;            // [rows, out_stride]
+  int64_t out_stride;
+};
+
+// sums[g, j] += sum over rows of panels[row, g] * x[row, j].
+struct WeightGradient {
+  int64_t rows, num_blocks;
+  const float* panels;
+  int64_t panels_block;
+  const float* x;       // [rows, num_vectors * width]
+  int64_t num_vectors;
+  float* sums;          // [num_blocks * panel, num_vectors * width]
+};
+
+struct InstructionSet {
+  const char* name;
+  int width;         // floats in a vector
+  int column_group;  // vectors in a group of PanelsTimesWeights' columns
+  bool (*supported)();
+  void (*step_forward)(const StepForward&);
+  void (*step_backward)(const StepBackward&);
+  void (*panels_times_weights)(const PanelsTimesWeights&);
+  void (*weight_gradient)(const WeightGradient&);
+  void (*bias_gradient)(const WeightGradient&);  // sums[g] += sum over rows of panels[row, g]
+  float (*multiply_adds)(int64_t repeats);       // nothing but fused multiply-adds in registers, for measuring the peak
+  int multiply_adds_per_repeat;                  // in floats
+};
+
+// Those this build has and this machine can run, the fastest first; the last one runs everywhere.
+const std::vector<const InstructionSet*>& instruction_sets();
+const InstructionSet& instruction_set(const std::string& name);
+
+}  // namespace gtea

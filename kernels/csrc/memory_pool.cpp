@@ -1,0 +1,78 @@
+#include "memory_pool.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <new>
+#include <unordered_map>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace gtea {
+namespace {
+
+constexpr size_t HUGE_PAGE = size_t(1) << 21;
+
+class Pool {
+ public:
+  float* take(size_t num_bytes) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    auto found = free_.lower_bound(num_bytes);
+    if (found == free_.end()) {
+      // Too small, all of them. One goes back to the system: the pool must not grow with every larger request.
+      if (!free_.empty()) {
+        const auto largest = std::prev(free_.end());
+        size_.erase(largest->second);
+        std::free(largest->second);
+        free_.erase(largest);
+      }
+      return fresh(num_bytes);
+    }
+    float* const buffer = found->second;
+    free_.erase(found);
+    return buffer;
+  }
+
+  void give_back(float* buffer) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    free_.emplace(size_.at(buffer), buffer);
+  }
+
+ private:
+  float* fresh(size_t num_bytes) {
+    // A quarter more than asked for: batches differ, and a slightly larger one should find its place.
+    size_t size = num_bytes + num_bytes / 4;
+    const size_t grain = size >= HUGE_PAGE ? HUGE_PAGE : 64;
+    size = (size + grain - 1) / grain * grain;
+    void* const memory = std::aligned_alloc(grain, size);
+    if (!memory) throw std::bad_alloc();
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+    if (grain == HUGE_PAGE) madvise(memory, size, MADV_HUGEPAGE);  // a wish; nothing depends on it
+#endif
+    size_[static_cast<float*>(memory)] = size;
+    return static_cast<float*>(memory);
+  }
+
+  std::mutex mutex_;
+  std::multimap<size_t, float*> free_;
+  std::unordered_map<float*, size_t> size_;
+};
+
+// Never destroyed: buffers may come back while the process ends.
+Pool& pool() {
+  static Pool* const only = new Pool;
+  return *only;
+}
+
+}  // namespace
+
+void Return::operator()(float* buffer) const { pool().give_back(buffer); }
+
+Buffer borrow(int64_t num_floats) {
+  return Buffer(pool().take(sizeof(float) * static_cast<size_t>(std::max<int64_t>(num_floats, 16))));
+}
+
+}  // namespace gtea

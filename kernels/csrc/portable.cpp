@@ -1,0 +1,16 @@
+// Vectors of 4 floats in the words of the compiler: SSE2 on any x86-64, NEON on 64-bit ARM, plain code elsewhere.
+#include "instruction_set.hpp"
+
+namespace gtea {
+namespace {
+#define WIDTH 4
+#define ACCUMULATORS 12
+#define vector_min(bound, x) ((bound) < (x) ? (bound) : (x))  // x if it is not a number
+#define vector_max(bound, x) ((bound) > (x) ? (bound) : (x))
+#include "vector_code.inl"
+
+bool supported() { return true; }
+}  // namespace
+
+extern const InstructionSet portable = INSTRUCTION_SET("portable", supported);
+}  // namespace gtea

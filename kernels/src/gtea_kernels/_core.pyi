@@ -1,0 +1,31 @@
+from collections.abc import Sequence
+
+from torch import Tensor
+
+def lstm_forward(
+    x: Tensor,
+    offset: Tensor,
+    parameters: Sequence[Tensor],
+    h: Sequence[Tensor],
+    c: Sequence[Tensor],
+    num_encoders: int,
+    instruction_set: str,
+    keeps: bool,
+) -> tuple[list[Tensor], list[Tensor], Tensor, int]: ...
+def lstm_backward(
+    x: Tensor,
+    offset: Tensor,
+    parameters: Sequence[Tensor],
+    h: Sequence[Tensor],
+    c: Sequence[Tensor],
+    num_encoders: int,
+    instruction_set: str,
+    saved: Tensor,
+    num_tasks: int,
+    dh: Sequence[Tensor | None],
+    dc: Sequence[Tensor | None],
+    wants_x: bool,
+    wants_state: bool,
+) -> tuple[Tensor, list[Tensor], list[Tensor], list[Tensor]]: ...
+def peak_gflops(num_threads: int, instruction_set: str) -> float: ...
+def instruction_sets() -> list[str]: ...

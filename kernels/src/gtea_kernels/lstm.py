@@ -1,0 +1,113 @@
+"""Autograd around the compiled LSTM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from gtea_kernels import _core
+
+Weights = tuple[Tensor, Tensor, Tensor]
+"""One layer: w [4 d, d_in], u [4 d, d], b [4 d]; the gates i, f, c, o stand below one another in this order."""
+State = tuple[Tensor, Tensor]
+"""h and c, each [num_layers, num_edges, d]."""
+
+_chosen = [_core.instruction_sets()[0]]
+
+
+def instruction_sets() -> list[str]:
+    """Those that this build has and this machine can run, the fastest first; the last one runs everywhere."""
+    return _core.instruction_sets()
+
+
+def instruction_set() -> str:
+    """The one in use."""
+    return _chosen[-1]
+
+
+@contextmanager
+def use_instruction_set(name: str) -> Iterator[None]:
+    """Another than the fastest, for tests and measurements."""
+    if name not in instruction_sets():
+        raise ValueError(f"instruction set must be one of {', '.join(instruction_sets())} (got {name!r})")
+    _chosen.append(name)
+    try:
+        yield
+    finally:
+        _chosen.pop()
+
+
+def peak_gflops(num_threads: int) -> float:
+    """What multiply-adds in registers give, in 10^9 floating-point operations a second; the best of five."""
+    return _core.peak_gflops(num_threads, instruction_set())
+
+
+def lstm(
+    x: Tensor, offset: Tensor, encoders: Sequence[Sequence[Weights]], states: Sequence[State] | None = None
+) -> list[State]:
+    """The state of each encoder after each history's last event.
+
+    Args:
+        x: The events of all edges, one edge after the other, [num_events, d_in].
+        offset: Edge i owns rows offset[i] : offset[i + 1].
+        encoders: The layers of each encoder, all encoders of one shape.
+        states: What each encoder starts from; None stands for zeros, and is less work than zeros.
+    """
+    parameters = [part for layers in encoders for layer in layers for part in layer]
+    first = [part for part in zip(*states, strict=True)] if states else [(), ()]
+    call = _Call(len(encoders), len(parameters), bool(states))
+    tensors = (x, offset, *parameters, *first[0], *first[1])
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
+        out = _LSTM.apply(call, *tensors)
+    else:
+        h, c, _, _ = _core.lstm_forward(*call.split(tensors), instruction_set(), False)
+        out = (*h, *c)
+    return list(zip(out[: len(encoders)], out[len(encoders) :], strict=True))
+
+
+class _Call(NamedTuple):
+    """How the flat list of tensors that autograd wants is made up: x, offset, parameters, all h, all c."""
+
+    num_encoders: int
+    num_parameters: int
+    has_states: bool
+
+    def split(self, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor, list[Tensor], list[Tensor], list[Tensor], int]:
+        states = list(tensors[2 + self.num_parameters :])
+        middle = len(states) // 2
+        parameters = list(tensors[2 : 2 + self.num_parameters])
+        return tensors[0], tensors[1], parameters, states[:middle], states[middle:], self.num_encoders
+
+
+class _LSTM(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, call: _Call, *tensors: Tensor) -> tuple[Tensor, ...]:
+        ctx.call, ctx.instruction_set = call, instruction_set()
+        ctx.set_materialize_grads(False)
+        h, c, saved, ctx.num_tasks = _core.lstm_forward(*call.split(tensors), ctx.instruction_set, True)
+        ctx.save_for_backward(saved, *tensors)
+        return (*h, *c)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
+        call: _Call = ctx.call
+        saved, *tensors = ctx.saved_tensors
+        wants_x, wants_states = ctx.needs_input_grad[1], any(ctx.needs_input_grad[3 + call.num_parameters :])
+        dx, dparameters, dh, dc = _core.lstm_backward(
+            *call.split(tensors),
+            ctx.instruction_set,
+            saved,
+            ctx.num_tasks,
+            gradients[: call.num_encoders],
+            gradients[call.num_encoders :],
+            wants_x,
+            wants_states,
+        )
+        states = [*dh, *dc] if wants_states else [None] * (2 * call.num_encoders * call.has_states)
+        return (None, dx if wants_x else None, None, *dparameters, *states)
