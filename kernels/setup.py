@@ -8,7 +8,9 @@ from torch.utils.cpp_extension import BuildExtension, CppExtension
 
 HERE = Path(__file__).parent
 SOURCES = sorted(str(path.relative_to(HERE)) for path in (HERE / "csrc").glob("*.cpp"))
-HEADERS = sorted(str(path.relative_to(HERE)) for pattern in ("*.hpp", "*.inl") for path in (HERE / "csrc").glob(pattern))
+HEADERS = sorted(
+    str(path.relative_to(HERE)) for pattern in ("*.hpp", "*.inl") for path in (HERE / "csrc").glob(pattern)
+)
 # ISO mode would forbid fused multiply-adds. -fopenmp is for torch's parallel_for, whose library torch brings along:
 # linking another one would give two teams of threads.
 FLAGS = ["-O3", "-ffp-contract=fast", "-fno-math-errno", "-Wno-psabi", "-g0"]

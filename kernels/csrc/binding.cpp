@@ -1,6 +1,7 @@
 // Tensors in, tensors out: checks what comes from Python and hands bare pointers to the core.
+#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
-#include <torch/extension.h>
+#include <torch/csrc/utils/pybind.h>
 
 #include "lstm.hpp"
 #include "memory_pool.hpp"
@@ -113,14 +114,13 @@ std::tuple<Tensors, Tensors, Tensor, int64_t> lstm_forward(const Tensor& x, cons
   return {h_out, c_out, saved, num_tasks};
 }
 
-Tensors optional_gradients(Inputs& inputs, const std::vector<std::optional<Tensor>>& given,
-                           std::vector<const float*>& pointers) {
+void point_at(Inputs& inputs, const std::vector<std::optional<Tensor>>& given,
+              std::vector<const float*>& pointers) {
   const gtea::Problem& p = inputs.problem;
   for (const auto& gradient : given) {
     pointers.push_back(gradient ? keep(inputs, checked(*gradient, "gradient", {p.num_layers, p.num_edges, p.d}))
                                 : nullptr);
   }
-  return {};
 }
 
 // Gradients of x (or an empty tensor), of the parameters, and of the first h and c (or nothing).
@@ -135,8 +135,8 @@ std::tuple<Tensor, Tensors, Tensors, Tensors> lstm_backward(
   const gtea::Plan plan = gtea::make_plan(p.offset, p.num_edges, static_cast<int>(num_tasks));
   TORCH_CHECK_VALUE(saved.numel() == gtea::num_saved(p, plan, isa), "saved must come from the forward pass");
   gtea::Gradients gradients;
-  optional_gradients(inputs, dh, gradients.h_out);
-  optional_gradients(inputs, dc, gradients.c_out);
+  point_at(inputs, dh, gradients.h_out);
+  point_at(inputs, dc, gradients.c_out);
   Tensor dx = at::empty({0}, x.options());
   if (wants_x) {
     // Each owned row is written exactly once by the first encoder; rows that no edge owns have no gradient.

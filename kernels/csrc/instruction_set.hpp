@@ -19,8 +19,8 @@ struct StepForward {
   const float* c;        // the same, or null for zeros
   float* h_out;          // must not be h: all of h is read for each block
   float* c_out;          // may be c
-  float* gates;          // [num_blocks][gates_block], a panel per row; or null if nobody will go back
-  int64_t gates_block;   // floats from one block's rows to the next block's
+  float* gates;          // [num_blocks][gates_block], a panel per row
+  int64_t gates_block;   // floats from one block's rows to the next block's; 0 if nobody will read them
   const float* weights;  // [num_blocks][d_in + d][panel]
   const float* bias;     // [num_blocks][panel]
 };

@@ -176,8 +176,8 @@ class ForwardWalk : Walk {
     s.c = from_zero ? nullptr : own.c + (keeps_ ? place_before(window, step) : 0);
     s.h_out = own.h + place(window, step);
     s.c_out = own.c + (keeps_ ? place(window, step) : 0);
-    s.gates = keeps_ ? own.gates + steps.before[step] * 4 * shape.width : nullptr;
-    s.gates_block = chunk.num_events * 4 * shape.width;
+    s.gates = own.gates + (keeps_ ? steps.before[step] * 4 * shape.width : 0);
+    s.gates_block = keeps_ ? chunk.num_events * 4 * shape.width : 0;
     s.weights = packed_[layer].weights;
     s.bias = packed_[layer].bias;
     isa.step_forward(s);
@@ -253,10 +253,10 @@ Scratch cut_scratch(Pieces& pieces, const std::vector<LayerShape>& shapes) {
 
 class BackwardWalk : Walk {
  public:
-  BackwardWalk(const Walk& walk, int encoder, const PackedBackward* packed, const Memory* memory, const Sums* sums,
-               const Scratch& scratch, const Gradients& gradients)
-      : Walk(walk), encoder_(encoder), packed_(packed), memory_(memory), sums_(sums), scratch_(scratch),
-        gradients_(gradients) {}
+  BackwardWalk(const Walk& walk, int encoder, bool adds_x, const PackedBackward* packed, const Memory* memory,
+               const Sums* sums, const Scratch& scratch, const Gradients& gradients)
+      : Walk(walk), encoder_(encoder), adds_x_(adds_x), packed_(packed), memory_(memory), sums_(sums),
+        scratch_(scratch), gradients_(gradients) {}
 
   void run() {
     for (auto window = steps.windows.rbegin(); window != steps.windows.rend(); ++window) {
@@ -266,7 +266,7 @@ class BackwardWalk : Walk {
         add_up(layer, *window);
         if (layer || gradients_.x) to_input(layer, *window);
       }
-      if (gradients_.x) scatter_x(*window, scratch_.dx, encoder_ > 0, gradients_.x);
+      if (gradients_.x) scatter_x(*window, scratch_.dx, adds_x_, gradients_.x);
     }
     if (!gradients_.h.empty())
       for (int layer = 0; layer < problem.num_layers; ++layer) copy_state_out(layer);
@@ -360,6 +360,7 @@ class BackwardWalk : Walk {
   }
 
   int encoder_;
+  bool adds_x_;  // to what another encoder has already written
   const PackedBackward* packed_;
   const Memory* memory_;
   const Sums* sums_;
@@ -490,12 +491,15 @@ void backward(const Problem& problem, const Plan& plan, const InstructionSet& is
       lay_out_steps(problem.offset, plan, chunk, problem.h.empty(), steps);
       const Walk walk{problem, plan, isa, shapes, chunk, steps};
       Pieces kept(const_cast<float*>(saved) + places[task][i]);  // only read from
+      bool x_written = false;
       for (int encoder = 0; encoder < problem.num_encoders; ++encoder) {
         std::vector<Memory> memory;
         for (const LayerShape& shape : shapes) memory.push_back(cut_saved(kept, chunk, shape));
-        BackwardWalk(walk, encoder, &packed[encoder * num_layers], memory.data(), &sums[encoder * num_layers], scratch,
-                     gradients)
+        if (!gradients.reach(encoder)) continue;
+        BackwardWalk(walk, encoder, x_written, &packed[encoder * num_layers], memory.data(),
+                     &sums[encoder * num_layers], scratch, gradients)
             .run();
+        x_written = true;
       }
     }
   });

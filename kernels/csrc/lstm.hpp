@@ -44,10 +44,13 @@ void forward(const Problem& problem, const Plan& plan, const InstructionSet& isa
              const std::vector<float*>& h_out, const std::vector<float*>& c_out);
 
 struct Gradients {
-  std::vector<const float*> h_out, c_out;  // in, for each encoder; null stands for zeros
+  std::vector<const float*> h_out, c_out;  // in, for each encoder; null stands for zeros; at least one is not null
   std::vector<LayerGradients> weights;     // out, as in Problem
   float* x = nullptr;                      // out, or null if nobody asks; rows that no edge owns are not touched
   std::vector<float*> h, c;                // out, for each encoder; or empty if nobody asks
+
+  // Nothing is computed for an encoder whose result nobody used; its weights get zeros.
+  bool reach(int encoder) const { return h_out[encoder] || c_out[encoder]; }
 };
 
 // `saved` must come from a forward pass with the same plan and instruction set; it is not changed.

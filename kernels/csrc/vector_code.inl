@@ -7,6 +7,13 @@ typedef float Vec __attribute__((vector_size(4 * WIDTH)));
 typedef int32_t IntVec __attribute__((vector_size(4 * WIDTH)));
 typedef float LooseVec __attribute__((vector_size(4 * WIDTH), aligned(4), may_alias));
 
+// Compilers like to load an operand again for each use, and then the loads keep the multipliers waiting.
+#if defined(__x86_64__)
+#define STAY_IN_REGISTER(vec) __asm__("" : "+v"(vec))
+#else
+#define STAY_IN_REGISTER(vec)
+#endif
+
 #define INLINE static inline __attribute__((always_inline))
 
 constexpr int PANEL = 4 * WIDTH;
@@ -22,77 +29,69 @@ template <int R, int V>
 INLINE void multiply_add(Vec (&sums)[R][V], const float* a, int64_t a_row, int64_t a_k, const float* b, int64_t b_k,
                          int64_t num_k) {
   for (int64_t k = 0; k < num_k; ++k) {
-    Vec right[V];
+    if constexpr (V < R) {
+      Vec right[V];
 #pragma GCC unroll 16
-    for (int v = 0; v < V; ++v) right[v] = load(b + v * WIDTH);
+      for (int v = 0; v < V; ++v) {
+        right[v] = load(b + v * WIDTH);
+        STAY_IN_REGISTER(right[v]);
+      }
 #pragma GCC unroll 16
-    for (int r = 0; r < R; ++r) {
-      const Vec left = all(a[r * a_row]);
+      for (int r = 0; r < R; ++r) {
+        Vec left = all(a[r * a_row]);
 #pragma GCC unroll 16
-      for (int v = 0; v < V; ++v) sums[r][v] += left * right[v];
+        for (int v = 0; v < V; ++v) sums[r][v] += left * right[v];
+      }
+    } else {
+      Vec left[R];
+#pragma GCC unroll 16
+      for (int r = 0; r < R; ++r) left[r] = all(a[r * a_row]);
+#pragma GCC unroll 16
+      for (int v = 0; v < V; ++v) {
+        Vec right = load(b + v * WIDTH);
+        STAY_IN_REGISTER(right);
+#pragma GCC unroll 16
+        for (int r = 0; r < R; ++r) sums[r][v] += left[r] * right;
+      }
     }
     a += a_k;
     b += b_k;
   }
 }
 
-// e^x by 2^n * 2^f, n an integer and |f| <= 1/2. Relative error below 3e-7 for |x| <= 80.
-INLINE Vec exponential(Vec x) {
+// 2^y as 2^n * 2^f, n an integer and |f| <= 1/2. Relative error below 3e-7 for |y| <= 120; y beyond `bound` counts as
+// the bound.
+INLINE Vec power_of_two(Vec y, float bound) {
+  y = vector_max(all(-bound), vector_min(all(bound), y));
   const Vec magic = all(12582912.f);  // 1.5 * 2^23: adding it rounds to an integer, which stands in the low bits
-  const Vec scaled = x * 1.44269504f;
-  const Vec rounded = scaled + magic;
-  const Vec f = scaled - (rounded - magic);
-  Vec p = all(1.33976462e-3f);
-  p = p * f + 9.67770684e-3f;
-  p = p * f + 5.55032522e-2f;
-  p = p * f + 2.40221197e-1f;
-  p = p * f + 6.93147200e-1f;
-  p = p * f + 1.0000000f;
+  const Vec rounded = y + magic;
+  const Vec f = y - (rounded - magic), f2 = f * f;
+  const Vec low = 6.93147200e-1f * f + 1.f, middle = 5.55032522e-2f * f + 2.40221197e-1f;
+  const Vec high = 1.33976462e-3f * f + 9.67770684e-3f;
+  const Vec p = (high * f2 + middle) * f2 + low;
   return reinterpret_cast<Vec>(reinterpret_cast<IntVec>(p) + (reinterpret_cast<IntVec>(rounded) << 23));
 }
 
-INLINE Vec within(Vec x, float bound) { return vector_max(all(-bound), vector_min(all(bound), x)); }
+constexpr float LOG2_E = 1.44269504f;
 
 struct TwoVecs {
   Vec first, second;
 };
 
-// 1 / (1 + e^-x) and 1 / (1 + e^-y) by one division: it is the slowest instruction here. e^40 squared is still finite.
-INLINE TwoVecs two_sigmoids(Vec x, Vec y) {
-  const Vec under_x = 1.f + exponential(-within(x, 40.f));
-  const Vec under_y = 1.f + exponential(-within(y, 40.f));
+// sigmoid(factor * x) and sigmoid(y), 1 / (1 + e^-y), by one division: it is the slowest instruction here. Beyond 40 the
+// sigmoid is 0 or 1 to float precision, and the product of two denominators is still finite.
+INLINE TwoVecs two_sigmoids(float factor, Vec x, Vec y) {
+  const Vec under_x = 1.f + power_of_two(x * (-LOG2_E * factor), 40.f * LOG2_E);
+  const Vec under_y = 1.f + power_of_two(y * -LOG2_E, 40.f * LOG2_E);
   const Vec both = 1.f / (under_x * under_y);
   return {both * under_y, both * under_x};
 }
 
-// tanh(x) = 2 sigmoid(2x) - 1: an absolute error of 1e-7, which is what sums of other gates' products have anyway.
-INLINE Vec tanh_of(Vec x) { return 2.f / (1.f + exponential(-2.f * within(x, 20.f))) - 1.f; }
+// tanh(x) = 2 sigmoid(2x) - 1: an absolute error of 1e-7, no more than the sums before it have.
+INLINE Vec tanh_of(Vec x) { return 2.f / (1.f + power_of_two(x * (-2.f * LOG2_E), 40.f)) - 1.f; }
 
 template <int R>
-INLINE void finish_gates(const StepForward& s, Vec (&sums)[R][4], int64_t block, int64_t row) {
-  const int64_t stride = s.num_blocks * WIDTH;
-#pragma GCC unroll 16
-  for (int r = 0; r < R; ++r) {
-    const int64_t at = (row + r) * stride + block * WIDTH;
-    const TwoVecs i_f = two_sigmoids(sums[r][0], sums[r][1]);
-    const TwoVecs c_o = two_sigmoids(2.f * sums[r][2], sums[r][3]);
-    const Vec c_bar = 2.f * c_o.first - 1.f;
-    Vec c = i_f.first * c_bar;
-    if (s.c) c += i_f.second * load(s.c + at);
-    store(s.c_out + at, c);
-    store(s.h_out + at, c_o.second * tanh_of(c));
-    if (s.gates) {
-      float* out = s.gates + block * s.gates_block + (row + r) * PANEL;
-      store(out, i_f.first);
-      store(out + WIDTH, i_f.second);
-      store(out + 2 * WIDTH, c_bar);
-      store(out + 3 * WIDTH, c_o.second);
-    }
-  }
-}
-
-template <int R>
-INLINE void some_rows_forward(const StepForward& s, int64_t block, int64_t row) {
+INLINE void some_gate_sums(const StepForward& s, int64_t block, int64_t row, float* out) {
   const float* weights = s.weights + block * (s.d_in + s.d) * PANEL;
   Vec sums[R][4];
 #pragma GCC unroll 16
@@ -104,7 +103,10 @@ INLINE void some_rows_forward(const StepForward& s, int64_t block, int64_t row) 
     const int64_t stride = s.num_blocks * WIDTH;
     multiply_add(sums, s.h + row * stride, stride, 1, weights + s.d_in * PANEL, PANEL, s.d);
   }
-  finish_gates(s, sums, block, row);
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) store(out + (row + r) * PANEL + v * WIDTH, sums[r][v]);
 }
 
 // How many rows to take next, so that no single row is left over: a lone row keeps the adders waiting for each other.
@@ -112,22 +114,52 @@ INLINE int64_t next_rows(int64_t left, int64_t at_once) {
   return left >= 2 * at_once ? at_once : left > at_once ? (left + 1) / 2 : left;
 }
 
+// W x + U h + b of one block's gates for all rows.
+static void gate_sums(const StepForward& s, int64_t block, float* out) {
+  for (int64_t row = 0; row < s.rows;) {
+    const int64_t some = next_rows(s.rows - row, ROWS);
+    switch (some) {
+      case 1: some_gate_sums<1>(s, block, row, out); break;
+      case 2: some_gate_sums<2>(s, block, row, out); break;
+      case 3: some_gate_sums<3>(s, block, row, out); break;
+#if ACCUMULATORS >= 24
+      case 4: some_gate_sums<4>(s, block, row, out); break;
+      case 5: some_gate_sums<5>(s, block, row, out); break;
+      case 6: some_gate_sums<6>(s, block, row, out); break;
+#endif
+    }
+    row += some;
+  }
+}
+
+// From sums to gates, in place, and on to c and h. Two loops: one long chain of dependent instructions would leave the
+// processor, which looks ahead a few hundred instructions, with too few rows to work on at the same time.
+static void open_gates(const StepForward& s, int64_t block, float* gates) {
+  const int64_t stride = s.num_blocks * WIDTH, first = block * WIDTH;
+  for (int64_t row = 0; row < s.rows; ++row) {
+    float* const own = gates + row * PANEL;
+    const TwoVecs i_f = two_sigmoids(1.f, load(own), load(own + WIDTH));
+    const TwoVecs c_o = two_sigmoids(2.f, load(own + 2 * WIDTH), load(own + 3 * WIDTH));
+    const Vec c_bar = 2.f * c_o.first - 1.f;
+    Vec c = i_f.first * c_bar;
+    if (s.c) c += i_f.second * load(s.c + row * stride + first);
+    store(s.c_out + row * stride + first, c);
+    store(own, i_f.first);
+    store(own + WIDTH, i_f.second);
+    store(own + 2 * WIDTH, c_bar);
+    store(own + 3 * WIDTH, c_o.second);
+  }
+  for (int64_t row = 0; row < s.rows; ++row) {
+    const int64_t at = row * stride + first;
+    store(s.h_out + at, load(gates + row * PANEL + 3 * WIDTH) * tanh_of(load(s.c_out + at)));
+  }
+}
+
 static void step_forward(const StepForward& s) {
   for (int64_t block = 0; block < s.num_blocks; ++block) {
-    for (int64_t row = 0; row < s.rows;) {
-      const int64_t some = next_rows(s.rows - row, ROWS);
-      switch (some) {
-        case 1: some_rows_forward<1>(s, block, row); break;
-        case 2: some_rows_forward<2>(s, block, row); break;
-        case 3: some_rows_forward<3>(s, block, row); break;
-#if ACCUMULATORS >= 24
-        case 4: some_rows_forward<4>(s, block, row); break;
-        case 5: some_rows_forward<5>(s, block, row); break;
-        case 6: some_rows_forward<6>(s, block, row); break;
-#endif
-      }
-      row += some;
-    }
+    float* const gates = s.gates + block * s.gates_block;
+    gate_sums(s, block, gates);
+    open_gates(s, block, gates);
   }
 }
 

@@ -59,15 +59,15 @@ def lstm(
         states: What each encoder starts from; None stands for zeros, and is less work than zeros.
     """
     parameters = [part for layers in encoders for layer in layers for part in layer]
-    first = [part for part in zip(*states, strict=True)] if states else [(), ()]
+    h_first, c_first = zip(*states, strict=True) if states else ((), ())
     call = _Call(len(encoders), len(parameters), bool(states))
-    tensors = (x, offset, *parameters, *first[0], *first[1])
+    tensors = (x, offset, *parameters, *h_first, *c_first)
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
-        out = _LSTM.apply(call, *tensors)
+        out: tuple[Tensor, ...] = _LSTM.apply(call, *tensors)  # type: ignore[no-untyped-call]
     else:
         h, c, _, _ = _core.lstm_forward(*call.split(tensors), instruction_set(), False)
         out = (*h, *c)
-    return list(zip(out[: len(encoders)], out[len(encoders) :], strict=True))
+    return list(zip(*call.halves(out), strict=True))
 
 
 class _Call(NamedTuple):
@@ -78,10 +78,15 @@ class _Call(NamedTuple):
     has_states: bool
 
     def split(self, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor, list[Tensor], list[Tensor], list[Tensor], int]:
+        """What the core wants: x, offset, parameters, h, c, num_encoders."""
         states = list(tensors[2 + self.num_parameters :])
         middle = len(states) // 2
         parameters = list(tensors[2 : 2 + self.num_parameters])
         return tensors[0], tensors[1], parameters, states[:middle], states[middle:], self.num_encoders
+
+    def halves(self, results: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Of something like all h and all c: that of h, that of c."""
+        return results[: self.num_encoders], results[self.num_encoders :]
 
 
 class _LSTM(torch.autograd.Function):
@@ -99,15 +104,20 @@ class _LSTM(torch.autograd.Function):
         call: _Call = ctx.call
         saved, *tensors = ctx.saved_tensors
         wants_x, wants_states = ctx.needs_input_grad[1], any(ctx.needs_input_grad[3 + call.num_parameters :])
-        dx, dparameters, dh, dc = _core.lstm_backward(
+        dx, dparameters, dh_first, dc_first = _core.lstm_backward(
             *call.split(tensors),
             ctx.instruction_set,
             saved,
             ctx.num_tasks,
-            gradients[: call.num_encoders],
-            gradients[call.num_encoders :],
+            *call.halves(gradients),
             wants_x,
             wants_states,
         )
-        states = [*dh, *dc] if wants_states else [None] * (2 * call.num_encoders * call.has_states)
-        return (None, dx if wants_x else None, None, *dparameters, *states)
+        # None, not zeros, for what nobody used: optimisers leave such a parameter alone.
+        used = [dh is not None or dc is not None for dh, dc in zip(*call.halves(gradients), strict=True)]
+        per_encoder = call.num_parameters // call.num_encoders
+        of_parameters = [part if used[i // per_encoder] else None for i, part in enumerate(dparameters)]
+        of_states = [part if used[i % call.num_encoders] else None for i, part in enumerate([*dh_first, *dc_first])]
+        if not wants_states:
+            of_states = [None] * (2 * call.num_encoders * call.has_states)
+        return (None, dx if wants_x else None, None, *of_parameters, *of_states)

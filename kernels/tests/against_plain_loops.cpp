@@ -1,0 +1,210 @@
+// Random shapes through the core, against plain loops in double precision. Built with sanitizers by check.sh: inputs and
+// outputs are vectors of exactly the right size, so that a read or write beside them is seen.
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "lstm.hpp"
+#include "memory_pool.hpp"
+
+namespace {
+
+using Floats = std::vector<float>;
+using Doubles = std::vector<double>;
+
+struct Case {
+  int64_t num_edges, d_in, d;
+  int num_encoders, num_layers, num_tasks;
+  bool has_state;
+  std::vector<int64_t> offset;
+  Floats x;
+  std::vector<Floats> parameters, h, c, dh, dc;  // w, u, b by layer and encoder; states and gradients by encoder
+
+  int64_t below(int layer) const { return layer ? d : d_in; }
+  int64_t state(int layer, int64_t edge, int64_t unit) const { return (layer * num_edges + edge) * d + unit; }
+};
+
+std::mt19937 random_bits(0);
+
+int64_t draw(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random_bits); }
+
+Floats draw_floats(int64_t size, float scale) {
+  std::normal_distribution<float> normal(0.f, scale);
+  Floats values(size);
+  for (float& value : values) value = normal(random_bits);
+  return values;
+}
+
+Case draw_case() {
+  Case c;
+  const bool many = draw(0, 2) == 0;  // more than a chunk of them; then small ones, as the plain loops are slow
+  c.num_edges = many ? draw(130, 500) : draw(0, 12);
+  c.d_in = many ? draw(1, 5) : draw(1, 40);
+  c.d = many ? draw(1, 5) : draw(1, 37);
+  c.num_encoders = draw(1, 2);
+  c.num_layers = draw(1, 3);
+  c.num_tasks = draw(1, 3);
+  c.has_state = draw(0, 1);
+  c.offset.push_back(0);
+  for (int64_t edge = 0; edge < c.num_edges; ++edge)
+    c.offset.push_back(c.offset.back() + (draw(0, 9) ? draw(0, 3) : draw(0, 60)));
+  c.x = draw_floats(c.offset.back() * c.d_in, 1.f);
+  const float scale = 1.f / std::sqrt(static_cast<float>(c.d));
+  const int64_t states = c.num_layers * c.num_edges * c.d;
+  for (int encoder = 0; encoder < c.num_encoders; ++encoder) {
+    for (int layer = 0; layer < c.num_layers; ++layer)
+      for (const int64_t columns : {c.below(layer), c.d, int64_t(1)})
+        c.parameters.push_back(draw_floats(4 * c.d * columns, scale));
+    if (c.has_state) {
+      c.h.push_back(draw_floats(states, 0.5f));
+      c.c.push_back(draw_floats(states, 1.f));
+    }
+    c.dh.push_back(draw_floats(states, 1.f));
+    c.dc.push_back(draw_floats(states, 1.f));
+  }
+  return c;
+}
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+// sum(dh * h + dc * c) over the states after the last events: a number whose gradients are those asked for.
+double loss(const Case& k, int encoder, const std::vector<Floats>& parameters, const Floats& x, const Floats* h_first,
+            const Floats* c_first, Doubles* h_out, Doubles* c_out) {
+  double total = 0;
+  for (int64_t edge = 0; edge < k.num_edges; ++edge) {
+    std::vector<Doubles> h(k.num_layers, Doubles(k.d)), c = h;
+    for (int layer = 0; layer < k.num_layers; ++layer)
+      for (int64_t unit = 0; h_first && unit < k.d; ++unit) {
+        h[layer][unit] = (*h_first)[k.state(layer, edge, unit)];
+        c[layer][unit] = (*c_first)[k.state(layer, edge, unit)];
+      }
+    for (int64_t event = k.offset[edge]; event < k.offset[edge + 1]; ++event) {
+      Doubles in(x.begin() + event * k.d_in, x.begin() + (event + 1) * k.d_in);
+      for (int layer = 0; layer < k.num_layers; ++layer) {
+        const Floats* const p = &parameters[3 * (encoder * k.num_layers + layer)];
+        Doubles gate(4 * k.d);
+        for (int64_t g = 0; g < 4 * k.d; ++g) {
+          gate[g] = p[2][g];
+          for (size_t j = 0; j < in.size(); ++j) gate[g] += p[0][g * in.size() + j] * in[j];
+          for (int64_t j = 0; j < k.d; ++j) gate[g] += p[1][g * k.d + j] * h[layer][j];
+        }
+        for (int64_t unit = 0; unit < k.d; ++unit) {
+          c[layer][unit] = sigmoid(gate[k.d + unit]) * c[layer][unit] +
+                           sigmoid(gate[unit]) * std::tanh(gate[2 * k.d + unit]);
+          h[layer][unit] = sigmoid(gate[3 * k.d + unit]) * std::tanh(c[layer][unit]);
+        }
+        in = h[layer];
+      }
+    }
+    for (int layer = 0; layer < k.num_layers; ++layer)
+      for (int64_t unit = 0; unit < k.d; ++unit) {
+        const int64_t at = k.state(layer, edge, unit);
+        total += k.dh[encoder][at] * h[layer][unit] + k.dc[encoder][at] * c[layer][unit];
+        if (h_out) (*h_out)[at] = h[layer][unit], (*c_out)[at] = c[layer][unit];
+      }
+  }
+  return total;
+}
+
+int failures = 0;
+
+void expect_close(double got, double expected, double tolerance, const char* what) {
+  if (std::abs(got - expected) <= tolerance * (1 + std::abs(expected))) return;
+  if (++failures < 20) std::printf("%s: got %.8g, expected %.8g\n", what, got, expected);
+}
+
+template <typename T>
+std::vector<float*> pointers(std::vector<T>& of) {
+  std::vector<float*> found;
+  for (auto& values : of) found.push_back(values.data());
+  return found;
+}
+
+void run_threads(int num_tasks, const std::function<void(int)>& task) {
+  std::vector<std::thread> team;
+  for (int i = 0; i < num_tasks; ++i) team.emplace_back(task, i);
+  for (std::thread& member : team) member.join();
+}
+
+// A gradient somewhere, by central differences of the plain loops.
+void check_gradient(const char* what, const Floats& gradient, Floats& value, const std::function<double()>& total) {
+  if (value.empty()) return;
+  const int64_t at = draw(0, value.size() - 1);
+  const float before = value[at], step = 1.f / 256;
+  value[at] = before + step;
+  const double above = total(), up = value[at];
+  value[at] = before - step;
+  const double below = total(), down = value[at];
+  value[at] = before;
+  expect_close(gradient[at], (above - below) / (up - down), 2e-3, what);
+}
+
+void check(Case k, const gtea::InstructionSet& isa) {
+  const int64_t states = k.num_layers * k.num_edges * k.d;
+  gtea::Problem problem{k.num_edges, k.d_in, k.d, k.num_encoders, k.num_layers, k.offset.data(), k.x.data(), {}, {}, {}};
+  std::vector<Floats> dparameters = k.parameters;
+  gtea::Gradients gradients;
+  for (size_t i = 0; i < k.parameters.size(); i += 3) {
+    problem.weights.push_back({k.parameters[i].data(), k.parameters[i + 1].data(), k.parameters[i + 2].data()});
+    gradients.weights.push_back({dparameters[i].data(), dparameters[i + 1].data(), dparameters[i + 2].data()});
+  }
+  std::vector<Floats> h(k.num_encoders, Floats(states)), c = h, h_inferred = h, c_inferred = h, dh = h, dc = h;
+  for (int encoder = 0; encoder < k.num_encoders; ++encoder) {
+    if (k.has_state) {
+      problem.h.push_back(k.h[encoder].data());
+      problem.c.push_back(k.c[encoder].data());
+    }
+    gradients.h_out.push_back(k.dh[encoder].data());
+    gradients.c_out.push_back(k.dc[encoder].data());
+  }
+  Floats dx(k.x.size());
+  gradients.x = dx.data();
+  if (k.has_state) gradients.h = pointers(dh), gradients.c = pointers(dc);
+
+  const gtea::Plan plan = gtea::make_plan(k.offset.data(), k.num_edges, k.num_tasks);
+  Floats saved(gtea::num_saved(problem, plan, isa));
+  gtea::forward(problem, plan, isa, run_threads, saved.data(), pointers(h), pointers(c));
+  gtea::forward(problem, plan, isa, run_threads, nullptr, pointers(h_inferred), pointers(c_inferred));
+  gtea::backward(problem, plan, isa, run_threads, saved.data(), gradients);
+
+  if (h != h_inferred || c != c_inferred) ++failures, std::printf("inference has other bits than training\n");
+  const auto total = [&] {
+    double sum = 0;
+    for (int encoder = 0; encoder < k.num_encoders; ++encoder)
+      sum += loss(k, encoder, k.parameters, k.x, k.has_state ? &k.h[encoder] : nullptr,
+                  k.has_state ? &k.c[encoder] : nullptr, nullptr, nullptr);
+    return sum;
+  };
+  for (int encoder = 0; encoder < k.num_encoders; ++encoder) {
+    Doubles h_plain(states), c_plain(states);
+    loss(k, encoder, k.parameters, k.x, k.has_state ? &k.h[encoder] : nullptr, k.has_state ? &k.c[encoder] : nullptr,
+         &h_plain, &c_plain);
+    for (int64_t i = 0; i < states; ++i) {
+      expect_close(h[encoder][i], h_plain[i], 1e-5, "h");
+      expect_close(c[encoder][i], c_plain[i], 1e-5, "c");
+    }
+    if (k.has_state) {
+      check_gradient("gradient of the first h", dh[encoder], k.h[encoder], total);
+      check_gradient("gradient of the first c", dc[encoder], k.c[encoder], total);
+    }
+  }
+  for (size_t i = 0; i < k.parameters.size(); ++i)
+    check_gradient(i % 3 == 0 ? "w" : i % 3 == 1 ? "u" : "b", dparameters[i], k.parameters[i], total);
+  check_gradient("x", dx, k.x, total);
+}
+
+}  // namespace
+
+int main(int, char** arguments) {
+  const int num_cases = std::atoi(arguments[1]);
+  for (int i = 0; i < num_cases; ++i) {
+    const Case drawn = draw_case();
+    for (const gtea::InstructionSet* isa : gtea::instruction_sets()) check(drawn, *isa);
+  }
+  std::printf("%d cases, %d failures\n", num_cases, failures);
+  return failures != 0;
+}
