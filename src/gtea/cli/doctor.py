@@ -14,11 +14,16 @@ from typing import Any
 import click
 
 from gtea.cli.output import json_option, print_json
+from gtea.errors import UsageError
 
 _CORE = ("click", "duckdb", "numba", "numpy", "pyarrow", "rich", "safetensors", "sklearn", "torch")
-_DISTRIBUTIONS = {"sklearn": "scikit-learn", "torch_geometric": "torch-geometric"}
+_DISTRIBUTIONS = {"gtea_kernels": "gtea-kernels", "sklearn": "scikit-learn", "torch_geometric": "torch-geometric"}
 # Module -> what it is for and how to get it.
 _OPTIONAL = {
+    "gtea_kernels": (
+        "compiled LSTM, several times faster on CPUs",
+        "pip install --no-build-isolation ./kernels, in a clone of gtea and with a C++ compiler",
+    ),
     "torch_geometric": ("PyG interop", "pip install 'gtea[pyg]'"),
     "pandas": ("pandas frames in and out", "pip install 'gtea[pandas]'"),
     "polars": ("polars frames in and out", "pip install 'gtea[polars]'"),
@@ -54,6 +59,7 @@ def _examine() -> dict[str, Any]:
         "disk_free_gb": round(free / 1e9, 1),
         "core": {name: _part(name, f"pip install {_DISTRIBUTIONS.get(name, name)}") for name in _CORE},
         "optional": {name: {**_part(name, how), "for": use} for name, (use, how) in _OPTIONAL.items()},
+        "kernels": _kernels(),
         "torch_threads": _torch("get_num_threads"),
         "cuda": _torch("cuda.is_available"),
     }
@@ -78,12 +84,25 @@ def _torch(path: str) -> Any:
     return torch() if torch is not None else None
 
 
+def _kernels() -> str:
+    """What the LSTM runs on, as a model would choose it now."""
+    # Imported here: without torch there is nothing to choose, and doctor must say so instead of breaking.
+    try:
+        from gtea.nn.encoders.run_lstm import kernels
+
+        found = kernels()
+    except (ImportError, UsageError) as error:
+        return f"not usable ({error})"
+    return f"compiled, {found.instruction_set()}" if found else "PyTorch"
+
+
 def _lines(facts: dict[str, Any]) -> list[str]:
     lines = [f"gtea {facts['gtea']} on Python {facts['python']}, {facts['system']}"]
     lines.append(
         f"{facts['cores']} cores, {facts['memory_gb']} GB memory, {facts['disk_free_gb']} GB free on this disk; "
         f"torch uses {facts['torch_threads']} threads, CUDA {'yes' if facts['cuda'] else 'no'}"
     )
+    lines.append(f"the LSTM on CPUs: {facts['kernels']}")
     lines += ["", "needed"]
     lines += [_line(name, part, "") for name, part in facts["core"].items()]
     lines += ["", "optional"]

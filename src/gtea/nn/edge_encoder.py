@@ -51,9 +51,8 @@ class EdgeEncoder(nn.Module):
 
     def forward(self, histories: Histories) -> tuple[Tensor, Tensor]:
         """e_tilde [num_edges, d_edge] and alpha_tilde [num_edges]."""
-        e_hat = self.e_hat(histories)
-        h = self.enc_a(e_hat, histories.offset)
-        return self.enc_i(e_hat, histories.offset), h @ self.a
+        e_tilde, h = self.enc_i.beside(self.enc_a, self.e_hat(histories), histories.offset)
+        return e_tilde, h @ self.a
 
     def embed(self, histories: Histories) -> Tensor:
         """e_tilde alone, for histories that nobody attends to."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from gtea.nn.encoders.ragged_lstm import LSTMState, LSTMWeights, ragged_lstm
+from gtea.nn.encoders.ragged_lstm import LSTMState, LSTMWeights
+from gtea.nn.encoders.run_lstm import run_lstm
 from gtea.nn.encoders.sequence_encoder import SequenceEncoder
 from gtea.nn.initial import uniform
 
@@ -33,7 +34,13 @@ class LSTMEncoder(SequenceEncoder):
 
     def forward(self, e_hat: Tensor, offset: Tensor) -> Tensor:
         """The top layer's h after each history's last event, [num_edges, d_edge]."""
-        return self.advance(e_hat, offset, self.start(len(offset) - 1)).h[-1]
+        return run_lstm(e_hat, offset, [self._layers()])[0].h[-1]
+
+    def beside(self, other: SequenceEncoder, e_hat: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
+        """Both in one pass over the events."""
+        assert isinstance(other, LSTMEncoder)
+        mine, theirs = run_lstm(e_hat, offset, [self._layers(), other._layers()])
+        return mine.h[-1], theirs.h[-1]
 
     def start(self, num_edges: int) -> LSTMState:
         """The state of edges that nothing has happened on yet."""
@@ -46,5 +53,7 @@ class LSTMEncoder(SequenceEncoder):
         Events 1..k and then k+1..n from the state after k give what events 1..n give at once: a new event costs one
         step, however long the history is.
         """
-        weights = [LSTMWeights(*layer) for layer in zip(self.w, self.u, self.b, strict=True)]
-        return ragged_lstm(e_hat, offset, weights, state)
+        return run_lstm(e_hat, offset, [self._layers()], [state])[0]
+
+    def _layers(self) -> list[LSTMWeights]:
+        return [LSTMWeights(*layer) for layer in zip(self.w, self.u, self.b, strict=True)]

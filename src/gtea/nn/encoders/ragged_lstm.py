@@ -7,7 +7,7 @@ padded batches don't give. It is 1.0 to 1.4x faster than length buckets padded t
 machine (benchmarks/bench_encoders.py); a prototype that looped over the still-active rows took twice as long at 2,000
 edges. The price: an edge passes through up to log2(length) + 1 calls instead of one.
 
-This is the only place that knows how histories are batched. A compiled kernel would take its place.
+The compiled kernels (``run_lstm``) take its place where they are installed; it is what they must agree with.
 """
 
 from __future__ import annotations

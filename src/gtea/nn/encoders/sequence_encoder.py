@@ -30,3 +30,7 @@ class SequenceEncoder(nn.Module, ABC):
         Returns:
             [num_edges, d_edge].
         """
+
+    def beside(self, other: SequenceEncoder, e_hat: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
+        """What this encoder and another of the same build make of the same events, together where that is cheaper."""
+        return self(e_hat, offset), other(e_hat, offset)
