@@ -10,7 +10,7 @@ PYTEST_ARGS ?= -n 2
 help:  ## show this
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
 
-setup: $(VENV)/.installed  ## make .venv and install gtea with all it needs
+setup: $(VENV)/.installed $(VENV)/.kernels  ## make .venv and install gtea with all it needs
 
 # The stamp is written last: an interrupted set-up is done again, a finished one never.
 $(VENV)/.installed: pyproject.toml constraints.txt
@@ -18,6 +18,15 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $@
+
+# gtea works without the compiled kernels, only slower: no compiler is no reason to fail. What was built from older
+# sources must not stay, though.
+$(VENV)/.kernels: $(VENV)/.installed $(wildcard kernels/*.* kernels/csrc/* kernels/src/gtea_kernels/*.py*)
+	@echo "building the compiled kernels (a minute or two)"
+	@$(BIN)/pip install --disable-pip-version-check --no-build-isolation --no-deps ./kernels > $(VENV)/kernels.log 2>&1 || { \
+	  $(BIN)/pip uninstall --quiet --yes gtea-kernels 2> $(VENV)/kernels-uninstall.log; \
+	  echo "note: the compiled kernels could not be built, and gtea runs on PyTorch alone; $(VENV)/kernels.log says why"; }
+	@touch $@
 
 demo: setup  ## run the main job on generated payments
 	$(BIN)/gtea demo --out demo
@@ -39,5 +48,5 @@ bench: setup  ## the short form of every benchmark, one table; BENCH_JSON=file k
 	$(BIN)/python benchmarks/bench_all.py $(if $(BENCH_JSON),--json $(BENCH_JSON))
 
 clean:  ## remove everything that was made
-	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) demo kernels/build kernels/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src -name "*.nb[ci]" -delete
