@@ -1,10 +1,18 @@
 """How fast are histories encoded, against padding every history to the longest? Forward and backward.
 
 python benchmarks/bench_encoders.py --encoder lstm --edges 2000 --json
+python benchmarks/bench_encoders.py --encoder lstm --edges 14000 --threads 2 --skip-padded --json
 
 Both encoders, Enc_i and Enc_a, hidden 64, on histories of mean length 4 and at most 256 events; gradients by the events
 too, which the time encoding needs. Every round has new lengths (libraries cache what they prepare for a shape) and runs
-each way once, so that a busy machine slows all of them alike. The median is reported.
+each way once, so that a busy machine slows all of them alike. The median is reported, of ratios the median of the
+rounds' ratios.
+
+"ours" is what a model uses: the compiled kernels if they are installed (GTEA_KERNELS=off leaves them out), "twin" the
+same in PyTorch. lstm_peak_share is the share of the machine's fp32 peak (multiply-adds in registers, measured in each
+round) that the cells' matrix products make: W x and U h, and on the way back the gradients of x, h, W and U. The first
+event of a history has no h to multiply, and the kernels leave those products out; so does the count. Counted as if
+every event had them, it is lstm_peak_share_all_events.
 """
 
 from __future__ import annotations
@@ -15,7 +23,8 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -23,11 +32,16 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from gtea.config import Encoder, ModelConfig
 from gtea.nn.edge_encoder import sequence_encoder
+from gtea.nn.encoders.lstm import LSTMEncoder
 from gtea.nn.encoders.positions import encode_positions
-from gtea.nn.encoders.sequence_encoder import SequenceEncoder
+from gtea.nn.encoders.ragged_lstm import LSTMWeights, ragged_lstm
+from gtea.nn.encoders.run_lstm import kernels
 
 D_IN, D_EDGE, NUM_HEADS, LONGEST = 24, 64, 4, 256
-Way = Callable[[Tensor, Tensor], Tensor]
+Both = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+"""Both encoders over the same events."""
+Clock = Callable[[], float]
+CLOCKS: dict[str, Clock] = {"wall": time.perf_counter, "processor": time.process_time}
 
 
 def draw_lengths(num_edges: int, generator: torch.Generator) -> Tensor:
@@ -98,49 +112,132 @@ class PaddedTransformer(nn.Module):
         return asked[torch.arange(len(table)), offset.diff() - 1]
 
 
-def ways(encoder: Encoder) -> dict[str, Callable[[], nn.Module]]:
-    """What is compared: the ways to run one encoder."""
+def one_after_the_other(make: Callable[[], nn.Module]) -> Both:
+    """Two encoders that know nothing of each other."""
+    enc_i, enc_a = make(), make()
+    return lambda e_hat, offset: (enc_i(e_hat, offset), enc_a(e_hat, offset))
 
-    def ours() -> SequenceEncoder:
-        config = ModelConfig(encoder=encoder, d_edge=D_EDGE, num_heads=NUM_HEADS)
-        return sequence_encoder(config, D_IN, torch.Generator().manual_seed(0))
 
+def ours(encoder: Encoder) -> Both:
+    """As the edge encoder runs its two."""
+    config = ModelConfig(encoder=encoder, d_edge=D_EDGE, num_heads=NUM_HEADS)
+    enc_i, enc_a = (sequence_encoder(config, D_IN, torch.Generator().manual_seed(seed)) for seed in (0, 1))
+    return lambda e_hat, offset: enc_i.beside(enc_a, e_hat, offset)
+
+
+def twin() -> Both:
+    """The LSTM in PyTorch, whether or not the kernels are there."""
+    config = ModelConfig(encoder="lstm", d_edge=D_EDGE)
+    encoders = [sequence_encoder(config, D_IN, torch.Generator().manual_seed(seed)) for seed in (0, 1)]
+
+    def run(e_hat: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
+        h = []
+        for encoder in encoders:
+            assert isinstance(encoder, LSTMEncoder)
+            weights = [LSTMWeights(*layer) for layer in zip(encoder.w, encoder.u, encoder.b, strict=True)]
+            h.append(ragged_lstm(e_hat, offset, weights, encoder.start(len(offset) - 1)).h[-1])
+        return h[0], h[1]
+
+    return run
+
+
+def ways(encoder: Encoder) -> dict[str, Both]:
+    """What is compared: the ways to run the two encoders."""
     if encoder == "transformer":
-        return {"padded": PaddedTransformer, "ours": ours}
-    return {"padded": PaddedLSTM, "buckets": BucketLSTM, "ours": ours}
+        return {"padded": one_after_the_other(PaddedTransformer), "ours": ours(encoder)}
+    padded, buckets = one_after_the_other(PaddedLSTM), one_after_the_other(BucketLSTM)
+    return {"padded": padded, "buckets": buckets, "twin": twin(), "ours": ours(encoder)}
 
 
-def run_once(enc_i: nn.Module, enc_a: nn.Module, e_hat: Tensor, offset: Tensor) -> float:
+def run_once(both: Both, e_hat: Tensor, offset: Tensor, clock: Clock) -> float:
     """Seconds for both encoders, forward and backward."""
     e_hat = e_hat.clone().requires_grad_()
-    start = time.perf_counter()
-    (enc_i(e_hat, offset).sum() + enc_a(e_hat, offset).square().sum()).backward()
-    return time.perf_counter() - start
+    start = clock()
+    e_tilde, h = both(e_hat, offset)
+    torch.autograd.backward(e_tilde.sum() + h.square().sum())
+    return clock() - start
 
 
-def measure(encoder: Encoder, num_edges: int, num_rounds: int, skip_padded: bool) -> dict[str, object]:
-    """Run all ways in turn, after one round that doesn't count."""
+def cell_operations(num_events: int, d_below: int) -> float:
+    """Floating-point operations of one encoder's products with d_below inputs: forward, and twice that going back."""
+    return 3.0 * 2 * num_events * 4 * D_EDGE * d_below
+
+
+def peak_shares(num_edges: int, num_events: int, seconds: float, peak_gflops: float) -> tuple[float, float]:
+    """Of products with something to multiply; and as if first events had them all."""
+    by_events = cell_operations(num_events, D_IN)
+    by_states = [cell_operations(num, D_EDGE) for num in (num_events - num_edges, num_events)]
+    performed, all_events = (2 * (by_events + part) / seconds / peak_gflops / 1e9 for part in by_states)
+    return performed, all_events
+
+
+@dataclass(frozen=True)
+class Round:
+    """One run of every way over the same histories."""
+
+    num_edges: int
+    num_events: int
+    seconds: dict[str, float]
+    peak_gflops: float | None
+
+
+def run_rounds(encoder: Encoder, num_edges: int, num_rounds: int, skip_padded: bool, clock: Clock) -> list[Round]:
+    """All ways in turn, after one round that doesn't count."""
     generator = torch.Generator().manual_seed(0)
-    modules = {name: (make(), make()) for name, make in ways(encoder).items() if not (skip_padded and name == "padded")}
-    seconds: dict[str, list[float]] = {name: [] for name in modules}
-    mean_lengths = []
-    for count in range(num_rounds + 1):
+    compared = {name: both for name, both in ways(encoder).items() if not (skip_padded and name == "padded")}
+    compiled = kernels() if encoder == "lstm" else None
+    rounds = []
+    for _ in range(num_rounds + 1):
         lengths = draw_lengths(num_edges, generator)
         offset = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)])
         e_hat = torch.randn(int(offset[-1]), D_IN, generator=generator)
-        mean_lengths.append(float(lengths.double().mean()))
-        for name, (enc_i, enc_a) in modules.items():
-            elapsed = run_once(enc_i, enc_a, e_hat, offset)
-            if count:
-                seconds[name].append(elapsed)
+        seconds = {name: run_once(both, e_hat, offset, clock) for name, both in compared.items()}
+        # Processor time is that of all threads together, so that one thread's peak is its measure.
+        num_threads = torch.get_num_threads() if clock is time.perf_counter else 1
+        peak = compiled.peak_gflops(num_threads) if compiled else None
+        rounds.append(Round(num_edges, len(e_hat), seconds, peak))
+    return rounds[1:]
+
+
+def median(values: Iterable[float]) -> float:
+    """To three digits that mean something."""
+    return float(f"{statistics.median(values):.4g}")
+
+
+def lstm_figures(rounds: list[Round]) -> dict[str, float]:
+    """Ratios, each within its own round."""
+    figures = {}
+    if "padded" in rounds[0].seconds:
+        figures["lstm_speedup"] = median(r.seconds["padded"] / r.seconds["ours"] for r in rounds)
+        figures["lstm_speedup_pytorch"] = median(r.seconds["padded"] / r.seconds["twin"] for r in rounds)
+    figures["lstm_over_twin"] = median(r.seconds["twin"] / r.seconds["ours"] for r in rounds)
+    peaks = [r.peak_gflops for r in rounds if r.peak_gflops is not None]
+    if peaks:
+        # The best of all rounds: another process can only make the peak look lower, and the share higher.
+        shares = [peak_shares(r.num_edges, r.num_events, r.seconds["ours"], max(peaks)) for r in rounds]
+        figures["lstm_peak_share"] = median(performed for performed, _ in shares)
+        figures["lstm_peak_share_all_events"] = median(all_events for _, all_events in shares)
+        figures["peak_gflops"] = median([max(peaks)])
+    return figures
+
+
+def measure(encoder: Encoder, num_edges: int, num_rounds: int, skip_padded: bool, clock: str) -> dict[str, object]:
+    """The figures of this machine, and what it is."""
+    load_before = os.getloadavg()[0]
+    rounds = run_rounds(encoder, num_edges, num_rounds, skip_padded, CLOCKS[clock])
+    compiled = kernels()
     return {
         "benchmark": "encoders",
         "encoder": encoder,
         "edges": num_edges,
-        "mean_length": round(statistics.mean(mean_lengths), 2),
-        **{f"{name}_ms": round(1000 * statistics.median(times), 1) for name, times in seconds.items()},
+        "mean_length": round(statistics.mean(r.num_events / r.num_edges for r in rounds), 2),
+        **{f"{name}_ms": median(1000 * r.seconds[name] for r in rounds) for name in rounds[0].seconds},
+        **(lstm_figures(rounds) if encoder == "lstm" else {}),
+        "clock": clock,
         "rounds": num_rounds,
         "threads": torch.get_num_threads(),
+        "kernels": compiled.instruction_set() if compiled else None,
+        "load": [round(load_before, 1), round(os.getloadavg()[0], 1)],
         "cores": os.cpu_count(),
         "machine": platform.machine(),
         "torch": torch.__version__,
@@ -152,17 +249,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--encoder", choices=["lstm", "transformer"], default="lstm")
     parser.add_argument("--edges", type=int, default=2000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--skip-padded", action="store_true", help="leave out the slow way")
+    parser.add_argument("--clock", choices=sorted(CLOCKS), default="wall", help="processor: where others work, too")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
-    result = measure(args.encoder, args.edges, args.rounds, args.skip_padded)
+    result = measure(args.encoder, args.edges, args.rounds, args.skip_padded, args.clock)
     if args.json:
         print(json.dumps(result))
     else:
-        print("\n".join(f"{name:12} {value}" for name, value in result.items()))
+        print("\n".join(f"{name:26} {value}" for name, value in result.items()))
 
 
 if __name__ == "__main__":
