@@ -333,17 +333,20 @@ class BackwardWalk : Walk {
     m.sums = sums_[layer].b;
     isa.bias_gradient(m);
     if (from_zero(window.first_step)) return;  // and then it is the window's only step
-    gather_h_before(layer, window);
-    m.x = scratch_.h_before;
+    m.x = h_before(layer, window);
     m.num_vectors = shape.num_blocks;
     m.sums = sums_[layer].u;
     isa.weight_gradient(m);
   }
 
-  void gather_h_before(int layer, const Window& window) {
+  // h before each event of a window; where it is a single step, they already stand one after the other.
+  const float* h_before(int layer, const Window& window) {
+    const float* const h = memory_[layer].h;
+    if (window.last_step - window.first_step == 1) return h + place_before(window.first_step);
     float* to = scratch_.h_before;
     for (int64_t step = window.first_step; step < window.last_step; ++step)
-      to = std::copy_n(memory_[layer].h + place_before(step), steps.rows[step] * d_pad(), to);
+      to = std::copy_n(h + place_before(step), steps.rows[step] * d_pad(), to);
+    return scratch_.h_before;
   }
 
   void to_input(int layer, const Window& window) {

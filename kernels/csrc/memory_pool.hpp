@@ -1,4 +1,4 @@
-// Memory that is used again: the first touch of a fresh page costs more than the arithmetic on it.
+// Memory that is used again: the first touch of a fresh page is slow, and a batch's activations are tens of thousands.
 #pragma once
 
 #include <cstdint>

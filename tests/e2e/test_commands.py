@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from gtea.nn.encoders.run_lstm import kernels
+
 Run = Callable[..., Any]
 GTEA = Path(sys.executable).with_name("gtea")
 
@@ -57,6 +59,26 @@ def test_doctor_says_what_to_do_about_what_is_missing(gtea: Run, monkeypatch: py
     assert "To mend: pip install 'gtea[polars]'" in gtea("doctor").out
     monkeypatch.setitem(sys.modules, "duckdb", None)
     assert gtea("doctor").code == 1
+
+
+def test_doctor_says_what_the_lstm_runs_on(gtea: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def line() -> str:
+        kernels.cache_clear()
+        return next(line for line in gtea("doctor").out.splitlines() if line.startswith("the LSTM on CPUs: "))
+
+    try:
+        monkeypatch.setenv("GTEA_KERNELS", "off")
+        assert line().endswith("PyTorch, because GTEA_KERNELS=off")
+        monkeypatch.setenv("GTEA_KERNELS", "perhaps")
+        assert "must be 'on' or 'off' (got 'perhaps')" in line()
+        monkeypatch.delenv("GTEA_KERNELS")
+        assert line().startswith("the LSTM on CPUs: compiled kernels, ") or line().endswith("would be faster")
+        monkeypatch.setitem(sys.modules, "gtea_kernels", None)
+        assert line().endswith("PyTorch; gtea_kernels, below, would be faster")
+        assert "To mend: pip install --no-build-isolation ./kernels" in gtea("doctor").out
+    finally:
+        monkeypatch.undo()
+        kernels.cache_clear()
 
 
 def test_the_whole_path(gtea: Run, tmp_path: Path) -> None:

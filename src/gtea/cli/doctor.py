@@ -93,7 +93,10 @@ def _kernels() -> str:
         found = kernels()
     except (ImportError, UsageError) as error:
         return f"not usable ({error})"
-    return f"compiled, {found.instruction_set()}" if found else "PyTorch"
+    if found:
+        return f"compiled kernels, {found.instruction_set()}"
+    off = os.environ.get("GTEA_KERNELS") == "off"
+    return "PyTorch, because GTEA_KERNELS=off" if off else "PyTorch; gtea_kernels, below, would be faster"
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:
