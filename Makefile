@@ -25,7 +25,8 @@ $(VENV)/.kernels: $(VENV)/.installed $(wildcard kernels/*.* kernels/csrc/* kerne
 	@echo "building the compiled kernels (a minute or two)"
 	@$(BIN)/pip install --disable-pip-version-check --no-build-isolation --no-deps ./kernels > $(VENV)/kernels.log 2>&1 || { \
 	  $(BIN)/pip uninstall --quiet --yes gtea-kernels 2> $(VENV)/kernels-uninstall.log; \
-	  echo "note: the compiled kernels could not be built, and gtea runs on PyTorch alone; $(VENV)/kernels.log says why"; }
+	  echo "note: the compiled kernels could not be built, and gtea runs on PyTorch alone;"; \
+	  echo "      $(VENV)/kernels.log says why. To try again: rm $(VENV)/.kernels && make setup"; }
 	@touch $@
 
 demo: setup  ## run the main job on generated payments

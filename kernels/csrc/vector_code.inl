@@ -8,7 +8,7 @@ typedef int32_t IntVec __attribute__((vector_size(4 * WIDTH)));
 typedef float LooseVec __attribute__((vector_size(4 * WIDTH), aligned(4), may_alias));
 
 // Compilers like to load an operand again for each use, and then the loads keep the multipliers waiting.
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(LET_COMPILER_CHOOSE_REGISTERS)
 #define STAY_IN_REGISTER(vec) __asm__("" : "+v"(vec))
 #else
 #define STAY_IN_REGISTER(vec)

@@ -11,6 +11,10 @@
 #include "lstm.hpp"
 #include "memory_pool.hpp"
 
+namespace gtea {
+extern const InstructionSet wide;
+}
+
 namespace {
 
 using Floats = std::vector<float>;
@@ -204,6 +208,7 @@ int main(int, char** arguments) {
   for (int i = 0; i < num_cases; ++i) {
     const Case drawn = draw_case();
     for (const gtea::InstructionSet* isa : gtea::instruction_sets()) check(drawn, *isa);
+    check(drawn, gtea::wide);
   }
   std::printf("%d cases, %d failures\n", num_cases, failures);
   return failures != 0;

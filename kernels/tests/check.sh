@@ -7,7 +7,7 @@ build=$1
 flags=(-std=c++17 -O1 -g -ffp-contract=fast -Wall -Wextra -Werror -Wno-psabi -fno-omit-frame-pointer
   -fsanitize=address,undefined -fno-sanitize-recover=all -I "$source/csrc")
 jobs=()
-for file in "$source"/csrc/*.cpp "$source"/tests/against_plain_loops.cpp; do
+for file in "$source"/csrc/*.cpp "$source"/tests/*.cpp; do
   [ "$(basename "$file")" = binding.cpp ] && continue
   "${CXX:-c++}" "${flags[@]}" -c "$file" -o "$build/$(basename "$file" .cpp).o" &
   jobs+=($!)

@@ -1,0 +1,18 @@
+// The shape of AVX-512 (16 floats, six rows at once) in the compiler's own words, so that its code is checked on
+// machines that don't have it.
+#include "instruction_set.hpp"
+
+namespace gtea {
+namespace {
+#define WIDTH 16
+#define ACCUMULATORS 24
+#define vector_min(bound, x) ((bound) < (x) ? (bound) : (x))
+#define vector_max(bound, x) ((bound) > (x) ? (bound) : (x))
+#define LET_COMPILER_CHOOSE_REGISTERS
+#include "vector_code.inl"
+
+bool supported() { return true; }
+}  // namespace
+
+extern const InstructionSet wide = INSTRUCTION_SET("wide", supported);
+}  // namespace gtea
