@@ -58,6 +58,12 @@ def test_a_resumed_run_must_be_the_same_run(run_of: Make) -> None:
         train_nodes(run, killed_after(2))
     with pytest.raises(UsageError, match=r"config.train.lr was 0.01 when the run began \(got 0.5\)"):
         train_nodes(run_of("m", "train.lr=0.5"), silent, resume=True)
+    record = run.folder / "run.json"
+    begun = record.read_text()
+    record.write_text(begun.replace('"arithmetic": "', '"arithmetic": "another '))
+    with pytest.raises(UsageError, match="arithmetic was 'another "):
+        train_nodes(run, silent, resume=True)
+    record.write_text(begun)
     with pytest.raises(UsageError, match="holds a run that has not finished"):
         train_nodes(run, silent)
     with pytest.raises(ModelError, match="holds no run to resume"):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gtea.training.request import NodeRequest
 
 # What two cores do in a few minutes; a real run would train longer.
-_SETTINGS = ("train.epochs=15",)
+_SETTINGS = ("train.epochs=30",)
 _ILLICIT_SHARE = 0.3
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.metadata
 import json
 import platform
@@ -29,10 +30,12 @@ class Run:
     """The kind of task and its own choices: labels digest, split, as_of."""
     data_digest: str
     threads: int
+    arithmetic: str
+    """Compiled kernels or torch."""
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in run.json."""
-        return {"config": self.config, "task": self.task, "data_digest": self.data_digest, "threads": self.threads}
+        return dataclasses.asdict(self)
 
 
 def require_free(folder: Path) -> None:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from gtea.checkpoint import SavedModel, load_model, save_model
 from gtea.config import InputSpec, RunConfig
+from gtea.nn.encoders.run_lstm import arithmetic
 from gtea.sampling.inputs import input_spec, preprocessing_for
 from gtea.sampling.loader import Loader
 from gtea.sampling.preprocessing import Preprocessing
@@ -129,7 +130,7 @@ def _fit(task: Task[Network], state: State, lessons: Lessons[Any], listener: Lis
 
 def _identity(task: Task[Network]) -> record.Run:
     kind = {"kind": task.answers()["task"], **task.choices(), "split": task.split.describe()}
-    return record.Run(task.config.to_json(), kind, task.store.digest, record.threads())
+    return record.Run(task.config.to_json(), kind, task.store.digest, record.threads(), arithmetic())
 
 
 def _saved(
@@ -154,6 +155,7 @@ def _saved(
             "data_digest": task.store.digest,
             "seed": task.config.train.seed,
             "threads": record.threads(),
+            "arithmetic": arithmetic(),
             "versions": record.versions(),
             "created": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
             "training_seconds": round(seconds, 1),

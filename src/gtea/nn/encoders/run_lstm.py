@@ -39,6 +39,12 @@ def kernels() -> ModuleType | None:
         return None
 
 
+def arithmetic() -> str:
+    """Whose arithmetic the LSTM is on CPUs: the kernels' instruction set, or torch's. The last bits differ."""
+    compiled = kernels()
+    return "torch" if compiled is None else f"kernels, {compiled.instruction_set()}"
+
+
 def run_lstm(
     x: Tensor,
     offset: Tensor,
