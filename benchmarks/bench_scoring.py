@@ -181,7 +181,7 @@ def sharp_child(options: argparse.Namespace) -> dict[str, Any]:
     """All accounts by a model whose attention discards as much as a trained one's: logits made so many times larger."""
     store, model = Store.open(options.folder / "payments.store"), NodeModel.open(options.folder / "model", _CPU)
     with torch.no_grad():
-        model.network.gtea.edge_encoder.a.mul_(options.sharpness)
+        model.gtea.edge_encoder.a.mul_(options.sharpness)
     nodes, cut = np.arange(store.num_nodes), store.as_of().cut
     start, cpu_start = time.perf_counter(), time.process_time()
     model.probabilities(store, cut, nodes)
@@ -194,7 +194,7 @@ def _share_left(store: Store, model: NodeModel, nodes: NDArray[np.int64]) -> flo
     """How many of these nodes' looks the attention leaves."""
     reader = HistoryReader(store.as_of(), model.preprocessing, model.config.sampling.max_events)
     around = surroundings(reader.graph, nodes, 1)
-    gtea = model.network.gtea
+    gtea = model.gtea
     weights = EdgePass(gtea.edge_encoder, reader, _CPU).weigh(around.slot, around.seen_from, lambda done: None)
     slots = attend_graph(gtea, weights, torch.from_numpy(around.offset), torch.from_numpy(around.neighbour))
     return round(len(slots.alpha) / len(weights), 3)

@@ -34,7 +34,7 @@ batch = collator_for(store, view.cut, trained.preprocessing, trained.config).bat
 sampler = NeighbourSampler(view, settings.fanout, batch.num_layers, settings.strategy, trained.config.train.seed)
 partners = sampler.sample(node).nodes
 
-weights = trained.network.gtea.embed(batch).alpha[0].tolist()
+weights = trained.gtea.embed(batch).alpha[0].tolist()
 print(f"{account} and its partners")
 for weight, place in sorted(zip(weights, batch.neighbour[0].tolist(), strict=True), reverse=True):
     if place >= 0:  # an account with few partners leaves places empty

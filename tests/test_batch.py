@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from tests.baselines.examples import batch_with_degrees, event_batch
 from tests.nn.examples import random_batch
 
 
@@ -19,3 +20,11 @@ def test_moving_moves_everything_and_changes_nothing() -> None:
         tensors = [moved.node_features, moved.neighbour, moved.edge, *vars(moved.histories).values()]
         assert {tensor.device.type for tensor in tensors} == {device}
         assert moved.num_within == batch.num_within
+
+
+def test_what_only_baselines_read_is_moved_too() -> None:
+    degrees, events = batch_with_degrees().to("meta"), event_batch().to("meta")
+    assert degrees.degree is not None
+    tensors = [degrees.degree, events.node_features, events.reached, events.age, events.event_features]
+    assert {tensor.device.type for tensor in tensors} == {"meta"}
+    assert events.num_within == event_batch().num_within

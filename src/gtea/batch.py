@@ -47,6 +47,7 @@ class Batch:
     neighbour: Tensor  # int64 [num_within[L - 1], K]: place of the neighbour among the nodes, -1 where there is none
     edge: Tensor  # int64 [num_within[L - 1], K]: which history, -1 where there is no neighbour
     histories: Histories
+    degree: Tensor | None = None  # int64 [num_within[L]]: neighbours before the cut, sampled or not; None if not asked
 
     @property
     def num_layers(self) -> int:
@@ -62,6 +63,7 @@ class Batch:
         """The same batch on another device."""
         return dataclasses.replace(
             self,
+            degree=None if self.degree is None else self.degree.to(device),
             node_features=self.node_features.to(device),
             neighbour=self.neighbour.to(device),
             edge=self.edge.to(device),
@@ -70,10 +72,36 @@ class Batch:
 
 
 @dataclass(frozen=True)
+class EventBatch:
+    """Queries (node, time), the single events before each, and the queries that those lead to.
+
+    A query stands for a node just before a moment. The seeds ask at the cut; each event chosen for a query leads to
+    another one, which asks for the node at its other end just before the event. Queries stand hop after hop, so that
+    those within h hops are a prefix of length ``num_within[h]``, and layer l renews the first ``num_within[L - l]``.
+    """
+
+    num_within: tuple[int, ...]  # queries within 0, 1, .., L hops; num_within[0] is the number of seeds
+    node_features: Tensor  # float32 [num_within[L], d_node]: of each query's node, as of the cut
+    reached: Tensor  # int64 [num_within[L - 1], K]: place of the query that an event leads to, -1 where there is none
+    age: Tensor  # float32 [num_within[L - 1], K]: how long before the query the event was, scaled; 0 where none
+    event_features: Tensor  # float32 [num_within[L - 1], K, d_event]; zeros where there is none
+
+    @property
+    def num_events(self) -> int:
+        """How many events it holds."""
+        return int((self.reached >= 0).sum())
+
+    def to(self, device: torch.device | str) -> EventBatch:
+        """The same batch on another device."""
+        tensors = (self.node_features, self.reached, self.age, self.event_features)
+        return EventBatch(self.num_within, *(tensor.to(device) for tensor in tensors))
+
+
+@dataclass(frozen=True)
 class PairBatch:
     """Pairs of nodes: the batch of their distinct ends, and where each pair's ends are in it."""
 
-    batch: Batch
+    batch: Batch | EventBatch
     src: Tensor  # int64 [num_pairs]: place among the seeds
     dst: Tensor  # int64 [num_pairs]
     histories: Histories | None  # each pair's own, as src sees it, empty where they never met; None if nobody asks

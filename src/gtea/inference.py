@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gtea.batch import Batch, PairBatch
 from gtea.errors import ModelError
-from gtea.nn.link_predictor import LinkPredictor
-from gtea.sampling.collate import Collator
+from gtea.families import NodeBatches, PairBatches
 from gtea.sampling.loader import Loader
-from gtea.sampling.pairs import PairCollator
 
 Made = TypeVar("Made")
 
@@ -24,10 +21,10 @@ class NodeScorer:
     """Scores nodes of one view with one network. The same node gets the same score whatever else is asked."""
 
     def __init__(
-        self, network: torch.nn.Module, collator: Collator, batch_size: int, device: torch.device, workers: int = 1
+        self, network: torch.nn.Module, batches: NodeBatches, batch_size: int, device: torch.device, workers: int = 1
     ) -> None:
         self._network = network
-        self._collator = collator
+        self._batches = batches
         self._batch_size = batch_size
         self._device = device
         self._workers = workers
@@ -44,14 +41,14 @@ class NodeScorer:
         """Each distinct node is computed once."""
         unique, places = np.unique(nodes, return_inverse=True)
         loader = Loader(
-            lambda items, epoch: self._collator.batch(unique[items], epoch),
+            lambda items, epoch: self._batches.batch(unique[items], epoch),
             len(unique),
             batch_size=self._batch_size,
             shuffle=False,
             workers=self._workers,
         )
 
-        def answer(batch: Batch) -> Tensor:
+        def answer(batch: Any) -> Tensor:
             return finish(self._network(batch.to(self._device)).double())
 
         return _answers(self._network, loader, answer)[places]
@@ -61,10 +58,10 @@ class LinkScorer:
     """Scores pairs of one view with one network. The same pair gets the same score whatever else is asked."""
 
     def __init__(
-        self, network: LinkPredictor, collator: Collator, batch_size: int, device: torch.device, workers: int = 1
+        self, network: torch.nn.Module, batches: PairBatches, batch_size: int, device: torch.device, workers: int = 1
     ) -> None:
         self._network = network
-        self._pairs = PairCollator(collator, with_histories=network.reads_history)
+        self._batches = batches
         self._batch_size = batch_size
         self._device = device
         self._workers = workers
@@ -72,14 +69,14 @@ class LinkScorer:
     def probabilities(self, src: NDArray[np.int64], dst: NDArray[np.int64]) -> NDArray[np.float64]:
         """The probability of a link for each pair."""
         loader = Loader(
-            lambda items, epoch: self._pairs.batch(src[items], dst[items], epoch),
+            lambda items, epoch: self._batches.batch(src[items], dst[items], epoch),
             len(src),
             batch_size=self._batch_size,
             shuffle=False,
             workers=self._workers,
         )
 
-        def answer(pairs: PairBatch) -> Tensor:
+        def answer(pairs: Any) -> Tensor:
             return torch.sigmoid(self._network(pairs.to(self._device)).double())
 
         return _answers(self._network, loader, answer)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gtea.config import VARIANTS, InputSpec, ModelConfig, variant
+from gtea.config import BASELINES, VARIANTS, InputSpec, ModelConfig, variant
 from gtea.errors import UsageError
 
 
@@ -23,6 +23,12 @@ def test_variants_of_the_paper() -> None:
         "gtea-he": ("statistics", False),
     }
     assert {variant(name).attention for name in VARIANTS} == {"sparsemax"}
+
+
+def test_baselines_are_variants_by_the_names_of_their_families() -> None:
+    assert BASELINES == ("gcn", "graphsage", "gat", "ecconv", "egnn", "tgat", "tree", "edgebank")
+    assert {name: variant(name).family for name in BASELINES} == {name: name for name in BASELINES}
+    assert {variant(name).family for name in VARIANTS} == {"gtea"}
 
 
 @pytest.mark.parametrize(
@@ -43,6 +49,23 @@ def test_variants_of_the_paper() -> None:
         (
             {"link_head": "dots"},
             "model.link_head must be one of 'dot', 'pair', 'ordered_pair' (got 'dots'). Did you mean 'dot'?",
+        ),
+        (
+            {"family": "gatt"},
+            "model.family must be one of 'gtea', 'gcn', 'graphsage', 'gat', 'ecconv', 'egnn', 'tgat', 'tree', "
+            "'edgebank' (got 'gatt'). Did you mean 'gat'?",
+        ),
+        (
+            {"family": "gat", "d_node": 30},
+            "model.num_heads must divide model.d_node (got 4 and 30). Try d_node = 32.",
+        ),
+        (
+            {"family": "tgat", "d_time": 5},
+            "model.d_time must be even for tgat, a cosine and a sine for each frequency (got 5). Try 6.",
+        ),
+        (
+            {"family": "gcn", "link_head": "pair"},
+            "model.link_head must be 'dot' for gcn, which embeds no history of a pair (got 'pair'). Leave it out.",
         ),
         ({"num_layers": 4}, "model.num_layers must be from 1 to 3 (got 4). Try 3."),
         ({"num_encoder_layers": 0}, "model.num_encoder_layers must be from 1 to 3 (got 0). Try 1."),

@@ -37,6 +37,14 @@ def test_an_origin_finer_than_the_store_is_kept():
     assert scaler.transform(np.array([NOW + 2]), "s").tolist() == [1.5]
 
 
+def test_spans_have_no_origin_and_keep_a_second_after_years():
+    scaler = fit_times(NOW, NOW + 1, "s")
+    assert scaler.transform_spans(np.array([0, 43_200]), "s").tolist() == [0, 0.5]
+    assert scaler.transform_spans(np.array([86_400_000_000]), "us").tolist() == [1]
+    assert scaler.stored_per_unit("us") == 86_400_000_000
+    assert len(np.unique(scaler.transform_spans(np.arange(100), "s"))) == 100
+
+
 @pytest.mark.parametrize(("span", "unit"), [(0, 1), (10_000, 1), (10_001, 10), (2_000_000, 1_000)])
 def test_counters_choose_a_power_of_ten(span, unit):
     scaler = fit_times(5, 5 + span, "step")

@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 from tests.properties.graphs import CUT, FUTURE, PAST, columns, futures, in_memory, pasts, random_events
 
 from gtea.sampling.collate import Collator
+from gtea.sampling.events import EventCollator
 from gtea.sampling.fitting import fit_preprocessing
 from gtea.sampling.identity import keys_of_nodes
 from gtea.sampling.negatives import NegativeSampler
+from gtea.sampling.rows import NodeRows, PairAges, PairRows
 from gtea.sampling.statistics import statistics
 from gtea.store.ingest import ingest
 
@@ -27,7 +29,18 @@ def everything(view, *, strategy, max_events):
         batch = collator.batch(nodes, epoch)
         tensors = (batch.node_features, batch.neighbour, batch.edge, *vars(batch.histories).values())
         made += [batch.num_within, *(tensor.numpy().tobytes() for tensor in tensors)]
-    return [*made, negatives(view, nodes)]
+    return [*made, *for_baselines(view, nodes, preprocessing, strategy), negatives(view, nodes)]
+
+
+def for_baselines(view, nodes, preprocessing, strategy):
+    """What the baselines are given beyond that: degrees, single events, and rows of numbers."""
+    degrees = Collator(view, preprocessing, fanout=2, strategy=strategy, with_degrees=True).batch(nodes).degree
+    events = EventCollator(view, preprocessing, fanout=2, num_layers=2, strategy=strategy).batch(nodes, epoch=1)
+    tensors = [degrees, events.node_features, events.reached, events.age, events.event_features]
+    tensors += [NodeRows(view, preprocessing).batch(nodes)]
+    src, dst = (ends.ravel() for ends in np.meshgrid(nodes, nodes))
+    tensors += [rows(view, preprocessing).batch(src, dst) for rows in (PairRows, PairAges)]
+    return [events.num_within, *(tensor.numpy().tobytes() for tensor in tensors)]
 
 
 def negatives(view, nodes):

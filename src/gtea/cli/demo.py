@@ -39,10 +39,10 @@ def command(out: str, accounts: int, events: int, as_json: bool) -> None:
 
         show(Store.open(folder / "payments.store"), as_json=False, histograms=True)
         click.echo("\ntraining GTEA_L+T ...")
-    request = _request(folder)
+    request = _request(folder, "gtea-l+t")
     facts = {
         "gtea": _train(request, folder / "payments.model"),
-        "tree": _tree(request),
+        "tree": _train(_request(folder, "tree"), folder / "tree.model"),
         "top": _rank(folder, request),
         "seconds": round(time.monotonic() - started, 1),
     }
@@ -73,11 +73,11 @@ def _make_store(folder: Path, accounts: int, events: int) -> None:
         )
 
 
-def _request(folder: Path) -> NodeRequest:
+def _request(folder: Path, variant: str) -> NodeRequest:
     from gtea.training.request import NodeRequest
 
     return NodeRequest.read(
-        folder / "payments.store", folder / "labels.csv", variant="gtea-l+t", settings=_SETTINGS, positive="illicit"
+        folder / "payments.store", folder / "labels.csv", variant=variant, settings=_SETTINGS, positive="illicit"
     )
 
 
@@ -99,18 +99,6 @@ def _train(request: NodeRequest, out: Path) -> dict[str, Any]:
     shutil.rmtree(out, ignore_errors=True)
     with training_bar() as listener:
         return dict(run_once(request, str(out), None, listener)["test"])
-
-
-def _tree(request: NodeRequest) -> dict[str, float]:
-    """The rival, on the very same accounts and the same views."""
-    from gtea.baselines.tree import TreeBaseline
-    from gtea.tasks.metrics import node_metrics
-
-    store, labels, split = request.store, request.labels, request.split()
-    train, test = split.train, split.parts["test"]
-    tree = TreeBaseline().fit(store.as_of(train.as_of), labels.nodes[train.index], labels.targets[train.index])
-    probabilities = tree.probabilities(store.as_of(test.as_of), labels.nodes[test.index])
-    return node_metrics(labels.targets[test.index], probabilities, labels.classes, request.positive)
 
 
 def _rank(folder: Path, request: NodeRequest) -> list[dict[str, Any]]:

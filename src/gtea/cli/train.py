@@ -20,6 +20,10 @@ unknown_option = click.option(
     show_default=True,
     help="Accounts that the store doesn't have: stop and list them, or leave them out, counted.",
 )
+_VARIANTS = (
+    "gtea-l, gtea-l+t (default), gtea-tx, gtea-tx+t or gtea-he; to compare with: gcn, graphsage, gat, ecconv, egnn, "
+    "tgat, tree, and for links edgebank."
+)
 
 
 @click.command("train")
@@ -35,7 +39,7 @@ unknown_option = click.option(
 @click.option("--graph-until", metavar="T", help="Links: events before T are the graph; default the first half.")
 @click.option("--out", metavar="MODEL", help="The folder to create.")
 @click.option("--resume", metavar="RUN", help="Go on with a run that was interrupted, instead of --out.")
-@click.option("--variant", metavar="NAME", help="gtea-l, gtea-l+t (default), gtea-tx, gtea-tx+t or gtea-he.")
+@click.option("--variant", metavar="NAME", help=_VARIANTS)
 @click.option("--config", metavar="FILE", help="Settings in TOML: sections model, features, sampling, train, split.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One setting, such as train.lr=0.01.")
 @click.option("--as-of", metavar="T", help="Nothing at or after T is used: a date, or a number in the input's unit.")
@@ -55,7 +59,7 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Train GTEA on the labelled accounts of STORE, or on its links.
+    """Train GTEA, or what it is compared with, on the labelled accounts of STORE, or on its links.
 
     Accounts are split by the time of their first event: the earliest 60 % train, the next 20 % choose the best weights,
     the last 20 % judge them. Training sees the graph as of the end of its window, and nothing later.

@@ -1,6 +1,6 @@
 """What a model and a run are made of: frozen, checked once when they are made, and free of torch."""
 
-from gtea.config.model import VARIANTS, Attention, Encoder, InputSpec, ModelConfig, variant
+from gtea.config.model import BASELINES, VARIANTS, Attention, Encoder, Family, InputSpec, ModelConfig, variant
 from gtea.config.run import (
     FeaturesConfig,
     RunConfig,
@@ -8,13 +8,16 @@ from gtea.config.run import (
     SplitConfig,
     TrainConfig,
     config_from_json,
+    link_defaults,
     read_config,
 )
 
 __all__ = [
+    "BASELINES",
     "VARIANTS",
     "Attention",
     "Encoder",
+    "Family",
     "FeaturesConfig",
     "InputSpec",
     "ModelConfig",
@@ -23,6 +26,7 @@ __all__ = [
     "SplitConfig",
     "TrainConfig",
     "config_from_json",
+    "link_defaults",
     "read_config",
     "variant",
 ]

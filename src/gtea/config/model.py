@@ -12,11 +12,14 @@ from typing import Literal, get_args
 
 from gtea.errors import UsageError
 
+Family = Literal["gtea", "gcn", "graphsage", "gat", "ecconv", "egnn", "tgat", "tree", "edgebank"]
 Encoder = Literal["lstm", "transformer", "statistics"]
 Attention = Literal["sparsemax", "softmax", "entmax15"]
 LinkHead = Literal["dot", "pair", "ordered_pair"]
 
 VARIANTS = ("gtea-l", "gtea-l+t", "gtea-tx", "gtea-tx+t", "gtea-he")
+BASELINES = tuple(family for family in get_args(Family) if family != "gtea")
+"""What GTEA stands beside: the paper's six, a tree on statistics, and EdgeBank."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +28,12 @@ class ModelConfig:
 
     Beyond the paper: ``attention = "entmax15"``, ``link_head`` other than ``"dot"``, and time encoding together with
     the statistics encoder (the statistics are then also taken of the time embedding).
+
+    The other families read what they have a use for: all networks ``num_layers``, ``d_node``, ``d_mlp`` and
+    ``dropout``, those with attention ``num_heads``, TGAT ``d_time``. A tree and EdgeBank read nothing.
     """
 
+    family: Family = "gtea"
     encoder: Encoder = "lstm"
     time_encoding: bool = True
     attention: Attention = "sparsemax"
@@ -46,6 +53,7 @@ class ModelConfig:
     link_head: LinkHead = "dot"
 
     def __post_init__(self) -> None:
+        _require_one_of("model.family", self.family, get_args(Family))
         _require_one_of("model.encoder", self.encoder, get_args(Encoder))
         _require_one_of("model.attention", self.attention, get_args(Attention))
         _require_one_of("model.link_head", self.link_head, get_args(LinkHead))
@@ -56,11 +64,27 @@ class ModelConfig:
         _require_at_least("model.d_time", self.d_time, 2)
         if not 0 <= self.dropout < 1:
             raise UsageError(f"model.dropout must be at least 0 and below 1 (got {self.dropout}). Try 0.1.")
-        if self.encoder == "transformer" and self.d_edge % self.num_heads:
-            fitting = -(-self.d_edge // self.num_heads) * self.num_heads
+        if self.family == "gtea" and self.encoder == "transformer":
+            self._require_heads_to_divide("d_edge")
+        if self.family in ("gat", "tgat"):
+            self._require_heads_to_divide("d_node")
+        if self.family == "tgat" and self.d_time % 2:
             raise UsageError(
-                f"model.num_heads must divide model.d_edge (got {self.num_heads} and {self.d_edge}). "
-                f"Try d_edge = {fitting}."
+                f"model.d_time must be even for tgat, a cosine and a sine for each frequency (got {self.d_time}). "
+                f"Try {self.d_time + 1}."
+            )
+        if self.family != "gtea" and self.link_head != "dot":
+            raise UsageError(
+                f"model.link_head must be 'dot' for {self.family}, which embeds no history of a pair "
+                f"(got {self.link_head!r}). Leave it out."
+            )
+
+    def _require_heads_to_divide(self, name: str) -> None:
+        size = getattr(self, name)
+        if size % self.num_heads:
+            fitting = -(-size // self.num_heads) * self.num_heads
+            raise UsageError(
+                f"model.num_heads must divide model.{name} (got {self.num_heads} and {size}). Try {name} = {fitting}."
             )
 
 
@@ -88,8 +112,11 @@ class InputSpec:
 
 
 def variant(name: str) -> ModelConfig:
-    """A model of the paper by its name; ``+t`` stands for the time encoding."""
-    _require_one_of("variant", name, VARIANTS)
+    """A model of the paper, or one to compare with, by its name; ``+t`` stands for the time encoding."""
+    _require_one_of("variant", name, (*VARIANTS, *BASELINES))
+    for baseline in get_args(Family):
+        if name == baseline:
+            return ModelConfig(family=baseline)
     family, _, time = name.partition("+")
     encoders: dict[str, Encoder] = {"gtea-l": "lstm", "gtea-tx": "transformer", "gtea-he": "statistics"}
     return ModelConfig(encoder=encoders[family], time_encoding=bool(time))

@@ -22,6 +22,10 @@ class FeaturesConfig:
     nodes: tuple[Literal["given", "statistics", "random"], ...] | None = None
     """None stands for the node table where there is one, and statistics where there is none."""
     d_random: int = 32
+    ages: bool = False
+    """Whether statistics tell how long before the cut an account's first and last events were. Of accounts, that is the
+    epoch they lived in: as of the end of a training window it tells classes apart that it no longer does later, so
+    it is off. Links are foretold from the present, and have it on by default."""
     gaps: bool = True
     """Whether events also carry the time since the pair's event before."""
 
@@ -101,6 +105,15 @@ class RunConfig:
     def to_json(self) -> dict[str, Any]:
         """The resolved configuration, as it is saved with a run."""
         return dataclasses.asdict(self)
+
+
+def link_defaults(model: ModelConfig) -> RunConfig:
+    """What a link task begins with where an account task begins with ``RunConfig(model)``.
+
+    Positives and negatives are as many, so that a ranking says more than classes at a threshold; and whether an account
+    was active lately says much about what it does next.
+    """
+    return RunConfig(model, FeaturesConfig(ages=True), train=TrainConfig(metric="average_precision"))
 
 
 def read_config(path: Path | None, settings: Sequence[str] = (), base: RunConfig | None = None) -> RunConfig:

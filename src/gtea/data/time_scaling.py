@@ -41,6 +41,14 @@ class TimeScaler:
         elapsed = (times - whole).astype(np.float64) - rest / fine
         return (elapsed / (self.unit / fine)).astype(np.float32)
 
+    def transform_spans(self, spans: NDArray[np.int64], stored_unit: str) -> NDArray[np.float32]:
+        """Scale lengths of time, which have no origin and keep their digits however late they are."""
+        return (spans / self.stored_per_unit(stored_unit)).astype(np.float32)
+
+    def stored_per_unit(self, stored_unit: str) -> float:
+        """How many stored times make one unit."""
+        return self.unit / self._fineness(stored_unit)
+
     def _fineness(self, stored_unit: str) -> int:
         if (stored_unit == "step") != self.steps:
             kinds = ("dates", "steps") if self.steps else ("steps", "dates")

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.config import RunConfig, TrainConfig
+from gtea.config import ModelConfig, link_defaults
 from gtea.errors import DataError
 from gtea.estimators.base import SETTINGS, Graph, GTEAEstimator, opened_store
 from gtea.estimators.inputs import Targets, find_pairs, read_targets, read_weights
@@ -59,8 +59,7 @@ class GTEALinkPredictor(GTEAEstimator):
     """
 
     _settings: ClassVar = {**SETTINGS, "model": (*SETTINGS["model"], "link_head")}
-    # A ranking says more than classes at a threshold: a dot product has no bias.
-    _defaults = RunConfig(train=TrainConfig(metric="average_precision"))
+    _defaults = link_defaults(ModelConfig())
     _model = LinkModel
     _columns = 2
     model_: LinkModel

@@ -20,6 +20,11 @@ class NodeClassifier(nn.Module):
         self.gtea = GTEA(config, spec, generator)
         self.head = NodeHead(config, num_classes, generator)
 
+    @property
+    def embedder(self) -> GTEA:
+        """What makes the embeddings that the head reads."""
+        return self.gtea
+
     def forward(self, batch: Batch) -> Tensor:
         """Logits, [num_seeds, num_classes]."""
         logits: Tensor = self.head(self.gtea(batch))

@@ -29,10 +29,12 @@ class Collator:
         max_events: int = 64,
         strategy: Strategy = "uniform",
         seed: int = 0,
+        with_degrees: bool = False,
     ) -> None:
         self.view = view
         self.preprocessing = preprocessing
         self.reader = HistoryReader(view, preprocessing, max_events)
+        self._with_degrees = with_degrees
         self._sampler = NeighbourSampler(view, fanout, num_layers, strategy, seed)
         self._nodes = NodeFeatures(view, preprocessing.nodes)
 
@@ -45,7 +47,12 @@ class Collator:
             torch.from_numpy(found.neighbour),
             torch.from_numpy(found.edge),
             self.reader.read(found.edges, found.seen_from),
+            self._degrees(found.nodes) if self._with_degrees else None,
         )
+
+    def _degrees(self, nodes: NDArray[np.int64]) -> torch.Tensor:
+        start, stop = self.view.slot_ranges(nodes)
+        return torch.from_numpy(stop - start)
 
 
 def distinct(*groups: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], ...]]:

@@ -20,7 +20,7 @@ from gtea.errors import UsageError
 from gtea.sampling.event_features import EventPreprocessing, numeric_columns
 from gtea.sampling.node_features import NodeKind, NodePreprocessing, node_columns
 from gtea.sampling.preprocessing import Preprocessing
-from gtea.sampling.statistics import statistic_names, statistics
+from gtea.sampling.statistics import ageless, statistic_names, statistics
 from gtea.store.view import View
 
 _MAX_EVENTS = 1_000_000
@@ -34,6 +34,7 @@ def fit_preprocessing(
     *,
     nodes: Sequence[NodeKind] = ("statistics",),
     d_random: int = 32,
+    ages: bool = True,
     with_gap: bool = False,
     log: LogScale = "auto",
     max_words: int = 32,
@@ -44,6 +45,7 @@ def fit_preprocessing(
     Args:
         nodes: Which features nodes have.
         d_random: The length of random vectors, where ``nodes`` asks for them.
+        ages: Whether statistics tell how long before the cut an account's first and last events were.
         with_gap: Whether an event also tells the time since the pair's event before it, on a log scale.
         log: Which numeric columns go on a log scale; see ``gtea.data.scaling``.
         max_words: How many words of a categorical column the model knows by name.
@@ -51,7 +53,7 @@ def fit_preprocessing(
     return Preprocessing(
         fit_window(view, unit_seconds),
         fit_events(view, with_gap=with_gap, log=log, max_words=max_words),
-        fit_nodes(view, nodes, d_random=d_random, log=log),
+        fit_nodes(view, nodes, d_random=d_random, ages=ages, log=log),
     )
 
 
@@ -84,7 +86,7 @@ def fit_events(
 
 
 def fit_nodes(
-    view: View, kinds: Sequence[NodeKind], *, d_random: int = 32, log: LogScale = "auto"
+    view: View, kinds: Sequence[NodeKind], *, d_random: int = 32, ages: bool = True, log: LogScale = "auto"
 ) -> NodePreprocessing:
     """Scalers of node features, from accounts that have an event before the cut."""
     unknown = [kind for kind in kinds if kind not in get_args(NodeKind)]
@@ -98,7 +100,7 @@ def fit_nodes(
     return NodePreprocessing(
         tuple(kinds),
         _fit_given(view, seen, log) if "given" in kinds else None,
-        _fit_statistics(view, seen, log) if "statistics" in kinds else None,
+        _fit_statistics(view, seen, ages, log) if "statistics" in kinds else None,
         d_random if "random" in kinds else 0,
     )
 
@@ -133,5 +135,7 @@ def _fit_given(view: View, nodes: NDArray[np.int64], log: LogScale) -> ColumnSca
     return fit_columns(names, features[nodes[present[nodes] == 1]], log=log)
 
 
-def _fit_statistics(view: View, nodes: NDArray[np.int64], log: LogScale) -> ColumnScaler:
-    return fit_columns(statistic_names(view.store.features), statistics(view, nodes), log=log)
+def _fit_statistics(view: View, nodes: NDArray[np.int64], ages: bool, log: LogScale) -> ColumnScaler:
+    names = statistic_names(view.store.features)
+    kept = names if ages else ageless(names)
+    return fit_columns(kept, statistics(view, nodes)[:, [names.index(name) for name in kept]], log=log)

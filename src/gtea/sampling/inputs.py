@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gtea.config import InputSpec, RunConfig
 from gtea.sampling.collate import Collator
+from gtea.sampling.events import EventCollator
 from gtea.sampling.fitting import fit_preprocessing
 from gtea.sampling.node_features import NodeKind
 from gtea.sampling.preprocessing import Preprocessing
@@ -12,13 +13,27 @@ from gtea.store.store import Store
 _MINUTE_IN_DAYS = 1 / 1440
 
 
-def preprocessing_for(store: Store, cut: int, config: RunConfig) -> Preprocessing:
-    """Learnt from what is before the cut, and nothing else."""
+def preprocessing_for(store: Store, cut: int, config: RunConfig, *, accounts_alone: bool = False) -> Preprocessing:
+    """Learnt from what is before the cut, and nothing else.
+
+    Args:
+        accounts_alone: For a model that knows accounts by their own features only: by default these are statistics
+            besides the node table, where there is one.
+    """
     features = config.features
-    default: tuple[NodeKind, ...] = ("given",) if store.node_features is not None else ("statistics",)
     return fit_preprocessing(
-        store.as_of(cut), nodes=features.nodes or default, d_random=features.d_random, with_gap=features.gaps
+        store.as_of(cut),
+        nodes=features.nodes or _default_kinds(store, accounts_alone),
+        d_random=features.d_random,
+        ages=features.ages,
+        with_gap=features.gaps,
     )
+
+
+def _default_kinds(store: Store, accounts_alone: bool) -> tuple[NodeKind, ...]:
+    if store.node_features is None:
+        return ("statistics",)
+    return ("given", "statistics") if accounts_alone else ("given",)
 
 
 def input_spec(preprocessing: Preprocessing) -> InputSpec:
@@ -28,7 +43,9 @@ def input_spec(preprocessing: Preprocessing) -> InputSpec:
     return InputSpec(preprocessing.d_node, preprocessing.d_event, shortest, max(times.span, 2 * shortest))
 
 
-def collator_for(store: Store, cut: int, preprocessing: Preprocessing, config: RunConfig) -> Collator:
+def collator_for(
+    store: Store, cut: int, preprocessing: Preprocessing, config: RunConfig, *, with_degrees: bool = False
+) -> Collator:
     """Batches of a store as of a cut, as the configuration wants them."""
     return Collator(
         store.as_of(cut),
@@ -36,6 +53,19 @@ def collator_for(store: Store, cut: int, preprocessing: Preprocessing, config: R
         fanout=config.sampling.fanout,
         num_layers=config.model.num_layers,
         max_events=config.sampling.max_events,
+        strategy=config.sampling.strategy,
+        seed=config.train.seed,
+        with_degrees=with_degrees,
+    )
+
+
+def event_collator_for(store: Store, cut: int, preprocessing: Preprocessing, config: RunConfig) -> EventCollator:
+    """Batches of single events of a store as of a cut, as the configuration wants them."""
+    return EventCollator(
+        store.as_of(cut),
+        preprocessing,
+        fanout=config.sampling.fanout,
+        num_layers=config.model.num_layers,
         strategy=config.sampling.strategy,
         seed=config.train.seed,
     )

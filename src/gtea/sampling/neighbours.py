@@ -128,12 +128,12 @@ def choose(
             for i in range(fanout):
                 chosen[row, i] = start[row] + ranks[start[row] + i]
         else:
-            _draw_distinct(fold(state, keys[nodes[row]]), start[row], degree, chosen[row])
+            draw_distinct(fold(state, keys[nodes[row]]), start[row], degree, chosen[row])
     return chosen
 
 
 @jit
-def _draw_distinct(state: np.uint64, start: int, count: int, chosen: NDArray[np.int64]) -> None:
+def draw_distinct(state: np.uint64, start: int, count: int, chosen: NDArray[np.int64]) -> None:
     """Fill ``chosen`` with distinct numbers from ``start : start + count``, every set equally likely (Floyd 1987)."""
     size = len(chosen)
     for i in range(size):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gtea.batch import Histories, PairBatch
 from gtea.jit import jit
 from gtea.sampling.collate import Collator, distinct
+from gtea.sampling.events import EventCollator
 from gtea.sampling.graph import Graph, edge_between
 from gtea.sampling.history_reader import HistoryReader
 
@@ -18,9 +19,12 @@ from gtea.sampling.history_reader import HistoryReader
 class PairCollator:
     """Makes batches of pairs from one view. What a pair is given does not depend on the other pairs."""
 
-    def __init__(self, collator: Collator, *, with_histories: bool) -> None:
+    def __init__(self, collator: Collator | EventCollator, *, with_histories: bool) -> None:
         self._collator = collator
-        self._histories = PairHistories(collator.reader, collator.view.store.directed) if with_histories else None
+        self._histories = None
+        if with_histories:
+            assert isinstance(collator, Collator), "batches of single events have no histories"
+            self._histories = PairHistories(collator.reader, collator.view.store.directed)
 
     def batch(self, src: NDArray[np.integer[Any]], dst: NDArray[np.integer[Any]], epoch: int = 0) -> PairBatch:
         """The batch of some pairs; answer i of the model is pair i's."""

@@ -33,6 +33,11 @@ def statistic_names(features: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"{side}_{name}" for side in _SIDES for name in (*_OF_EVENTS, *of_features))
 
 
+def ageless(names: Sequence[str]) -> tuple[str, ...]:
+    """The statistics that don't say how long before the cut something was."""
+    return tuple(name for name in names if not name.endswith(("_since_first", "_since_last")))
+
+
 def statistics(view: View, nodes: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
     """One row for each node; the columns are ``statistic_names(view.store.features)``."""
     return _statistics(graph_of(view), np.asarray(nodes, dtype=np.int64), stored_per_second(view.store.unit))

@@ -30,6 +30,7 @@ def evaluate_accounts(
 ) -> dict[str, Any]:
     """The model's metrics on labelled accounts as of a moment."""
     opened, ready = Store.open(store), NodeModel.open(model, device)
+    way = ready.takes(way)
     found = read_labels(labels, opened, unknown=unknown)
     strange = [name for name in found.classes if name not in ready.classes]
     if strange:
@@ -64,6 +65,7 @@ def evaluate_pairs(
         positive: The label that stands for a link; by default the last of the two by name, as in 0 and 1.
     """
     opened, ready = Store.open(store), LinkModel.open(model, device)
+    way = ready.takes(way)
     found = read_pairs(pairs, opened, unknown=unknown)
     truth = _links(found, positive)
     cut = opened.as_of(as_of).cut

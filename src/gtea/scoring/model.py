@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from gtea.checkpoint import SavedModel, load_model
 from gtea.config import InputSpec, RunConfig, config_from_json
-from gtea.errors import ModelError
+from gtea.errors import ModelError, UsageError
+from gtea.families import family_of
 from gtea.inference import LinkScorer, NodeScorer, require_finite
 from gtea.nn.classifier import NodeClassifier
 from gtea.nn.link_predictor import LinkPredictor
-from gtea.sampling.collate import Collator, distinct
+from gtea.nn.model import GTEA
+from gtea.sampling.collate import distinct
 from gtea.sampling.history_reader import HistoryReader
-from gtea.sampling.inputs import collator_for
 from gtea.sampling.pairs import PairHistories
 from gtea.sampling.preprocessing import Preprocessing
 from gtea.scoring.exact import embed_exactly
@@ -30,24 +32,39 @@ _AT_A_TIME = 1 << 14
 class _Model:
     """What models of either task have in common."""
 
-    def __init__(self, saved: SavedModel, network: NodeClassifier | LinkPredictor, device: torch.device) -> None:
+    def __init__(self, saved: SavedModel, network: nn.Module, device: torch.device) -> None:
         self.saved = saved
         self.device = device
+        self.network = network
         self.config: RunConfig = config_from_json(saved.config["run"])
         self.preprocessing = Preprocessing.from_json(saved.preprocessing)
         try:
             network.load_state_dict(saved.weights)
         except RuntimeError as error:
             raise ModelError(f"model: its weights don't fit its configuration ({error}). Train it again.") from error
-        self._gtea = network.to(device).eval().gtea
+        network.to(device).eval()
 
-    def _collator(self, store: Store, cut: int) -> Collator:
-        return collator_for(store, cut, self.preprocessing, self.config)
+    @property
+    def gtea(self) -> GTEA:
+        """The model without its head."""
+        if not isinstance(self.network, NodeClassifier | LinkPredictor):
+            raise ModelError(f"model: is no GTEA (it is a {self.config.model.family}). Ask for probabilities.")
+        return self.network.gtea
+
+    def takes(self, way: Way) -> Way:
+        """The way that this model can go: GTEA's scores alone can be computed exactly."""
+        if way.sampled or isinstance(self.network, NodeClassifier | LinkPredictor):
+            return way
+        if way.cache is not None:
+            raise UsageError(
+                f"--cache: keeps the edges of a GTEA model (got a {self.config.model.family}). Leave it out."
+            )
+        return replace(way, sampled=family_of(self.config.model).reads_events)
 
     def _z(self, store: Store, cut: int, nodes: NDArray[np.int64], way: Way) -> Tensor:
         """The exact embeddings of some nodes, each named once."""
         view = store.as_of(cut)
-        return embed_exactly(self._gtea, self.saved, self.preprocessing, self.config, view, nodes, way, self.device)
+        return embed_exactly(self.gtea, self.saved, self.preprocessing, self.config, view, nodes, way, self.device)
 
 
 class NodeModel(_Model):
@@ -62,8 +79,8 @@ class NodeModel(_Model):
         self.classes: tuple[str, ...] = tuple(saved.config["classes"])
         self.positive: str | None = saved.config["positive"]
         run, spec = config_from_json(saved.config["run"]), InputSpec(**saved.config["input"])
-        self.network = NodeClassifier(run.model, spec, len(self.classes), seed=0)
-        super().__init__(saved, self.network, device)
+        network = family_of(run.model).classifier(run.model, spec, len(self.classes), 0)
+        super().__init__(saved, network, device)
 
     @staticmethod
     def open(folder: Path, device: torch.device) -> NodeModel:
@@ -72,7 +89,8 @@ class NodeModel(_Model):
 
     def probabilities(self, store: Store, cut: int, nodes: NDArray[np.int64], way: Way = EXACT) -> NDArray[np.float64]:
         """Class probabilities of nodes as of a cut, one row each, columns as in ``classes``."""
-        if way.sampled:
+        way = self.takes(way)
+        if not isinstance(self.network, NodeClassifier) or way.sampled:
             return self._sampled(self.network, store, cut).probabilities(nodes)
         unique, places = np.unique(nodes, return_inverse=True)
         z = self._z(store, cut, unique, way)
@@ -84,14 +102,21 @@ class NodeModel(_Model):
 
     def embeddings(self, store: Store, cut: int, nodes: NDArray[np.int64], way: Way = EXACT) -> NDArray[np.float64]:
         """The embeddings z of nodes as of a cut, [num_nodes, d_node]: what the head makes its answer from."""
-        if way.sampled:
-            return self._sampled(self.network.gtea, store, cut).outputs(nodes)
+        way = self.takes(way)
+        if not isinstance(self.network, NodeClassifier) or way.sampled:
+            embedder = getattr(self.network, "embedder", None)
+            if embedder is None:
+                raise ModelError(
+                    f"model: has no embeddings (it is a {self.config.model.family}). Ask for probabilities."
+                )
+            return self._sampled(embedder, store, cut).outputs(nodes)
         unique, places = np.unique(nodes, return_inverse=True)
         return require_finite(self._z(store, cut, unique, way).double().cpu().numpy())[places]
 
-    def _sampled(self, network: torch.nn.Module, store: Store, cut: int) -> NodeScorer:
+    def _sampled(self, network: nn.Module, store: Store, cut: int) -> NodeScorer:
+        batches = family_of(self.config.model).node_batches(store, cut, self.preprocessing, self.config)
         batch_size, workers = self.config.sampling.batch_size, self.config.train.workers
-        return NodeScorer(network, self._collator(store, cut), batch_size, self.device, workers)
+        return NodeScorer(network, batches, batch_size, self.device, workers)
 
     def scores(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
         """One number an account to rank by: the probability of the positive class, or of the likeliest of many."""
@@ -110,8 +135,7 @@ class LinkModel(_Model):
                 "Leave --pairs out, or use another model."
             )
         run, spec = config_from_json(saved.config["run"]), InputSpec(**saved.config["input"])
-        self.network = LinkPredictor(run.model, spec, seed=0)
-        super().__init__(saved, self.network, device)
+        super().__init__(saved, family_of(run.model).predictor(run.model, spec, 0), device)
 
     @staticmethod
     def open(folder: Path, device: torch.device) -> LinkModel:
@@ -122,10 +146,9 @@ class LinkModel(_Model):
         self, store: Store, cut: int, src: NDArray[np.int64], dst: NDArray[np.int64], way: Way = EXACT
     ) -> NDArray[np.float64]:
         """The probability of a link for each pair, from what was before a cut."""
-        if way.sampled:
-            batch_size, workers = self.config.sampling.batch_size, self.config.train.workers
-            scorer = LinkScorer(self.network, self._collator(store, cut), batch_size, self.device, workers)
-            return scorer.probabilities(src, dst)
+        way = self.takes(way)
+        if not isinstance(self.network, LinkPredictor) or way.sampled:
+            return self._sampled(store, cut).probabilities(src, dst)
         ends, (left, right) = distinct(src, dst)
         z = self._z(store, cut, ends, way)
         reader = HistoryReader(store.as_of(cut), self.preprocessing, self.config.sampling.max_events)
@@ -135,6 +158,12 @@ class LinkModel(_Model):
             for first in range(0, len(src), _AT_A_TIME):
                 some = slice(first, first + _AT_A_TIME)
                 own = histories.read(src[some], dst[some]).to(self.device) if self.network.reads_history else None
-                e_tilde = None if own is None else self._gtea.edge_encoder.embed(own)
+                e_tilde = None if own is None else self.gtea.edge_encoder.embed(own)
                 logits.append(self.network.head(z[left[some]], z[right[some]], e_tilde).double().cpu())
         return require_finite(torch.sigmoid(torch.cat(logits)).numpy())
+
+    def _sampled(self, store: Store, cut: int) -> LinkScorer:
+        family = family_of(self.config.model)
+        batches = family.pair_batches(store, cut, self.preprocessing, self.config, self.network)
+        batch_size, workers = self.config.sampling.batch_size, self.config.train.workers
+        return LinkScorer(self.network, batches, batch_size, self.device, workers)

@@ -37,6 +37,7 @@ def score_accounts(
     """Score accounts and write the table; returns what was done and the first ten rows."""
     _require_suffix(out)
     opened, ready = Store.open(store), NodeModel.open(model, device)
+    way = ready.takes(way)
     asked = None if accounts is None else read_accounts(accounts, opened, unknown=unknown)
     nodes = np.arange(opened.num_nodes) if asked is None else asked.nodes
     cut = opened.as_of(as_of).cut
@@ -63,6 +64,7 @@ def score_pairs(
     """Score pairs and write the table; returns what was done and the first ten rows."""
     _require_suffix(out)
     opened, ready = Store.open(store), LinkModel.open(model, device)
+    way = ready.takes(way)
     found = read_pairs(pairs, opened, unknown=unknown)
     cut = opened.as_of(as_of).cut
     scores = ready.probabilities(opened, cut, found.src, found.dst, way)

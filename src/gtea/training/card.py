@@ -7,24 +7,25 @@ from typing import Any
 
 from gtea.checkpoint import SavedModel
 
+_AT_ONCE = {
+    "tree": "Gradient-boosted trees on plain statistics",
+    "edgebank": "EdgeBank: pairs that have met, the latest first",
+}
+
 
 def model_card(model: SavedModel) -> str:
     """What the model is, what it was trained on, what it scored, and what to mind."""
     config, facts, metrics = model.config, model.facts, model.metrics
-    chosen = config["run"]["model"]
-    time = "with" if chosen["time_encoding"] else "without"
-    num_weights = sum(tensor.numel() for tensor in model.weights.values())
     lines = [
         "# Model card",
         "",
-        f"GTEA, {chosen['encoder']} encoder, {time} time encoding, {chosen['attention']} attention, "
-        f"{chosen['num_layers']} layers, {num_weights:,} weights.",
+        _what(config["run"]["model"], sum(tensor.numel() for tensor in model.weights.values())),
         "",
         f"- Task: {_task(config)}",
         f"- Made: {facts['created']}, in {facts['training_seconds']} s, seed {facts['seed']}, "
         f"{facts['threads']} threads, gtea {facts['versions']['gtea']}, torch {facts['versions']['torch']}",
         f"- Data digest: `{facts['data_digest']}`",
-        f"- Epochs: {metrics['epochs']}, the best was {metrics['best_epoch']} (validation)",
+        f"- {_epochs(metrics)}",
         "",
         "## How it was judged",
         "",
@@ -41,6 +42,22 @@ def model_card(model: SavedModel) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _what(chosen: Mapping[str, Any], num_weights: int) -> str:
+    family, layers = chosen["family"], f"{chosen['num_layers']} layers, {num_weights:,} weights."
+    if family == "gtea":
+        time = "with" if chosen["time_encoding"] else "without"
+        return f"GTEA, {chosen['encoder']} encoder, {time} time encoding, {chosen['attention']} attention, {layers}"
+    if family in _AT_ONCE:
+        return f"{_AT_ONCE[family]}, {num_weights:,} numbers. A baseline: what GTEA is compared with."
+    return f"{family}, {layers} A baseline: what GTEA is compared with."
+
+
+def _epochs(metrics: Mapping[str, Any]) -> str:
+    if not metrics["epochs"]:
+        return "Fitted to all training examples at once"
+    return f"Epochs: {metrics['epochs']}, the best was {metrics['best_epoch']} (validation)"
 
 
 def _task(config: Mapping[str, Any]) -> str:

@@ -14,18 +14,15 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
-from gtea.batch import PairBatch
 from gtea.checkpoint import SavedModel
 from gtea.config import InputSpec, RunConfig
 from gtea.errors import DataError
+from gtea.families import PairBatches, family_of
 from gtea.inference import LinkScorer
-from gtea.nn.link_predictor import LinkPredictor
-from gtea.sampling.inputs import collator_for
 from gtea.sampling.negatives import NegativeSampler
-from gtea.sampling.pairs import PairCollator
 from gtea.sampling.preprocessing import Preprocessing
 from gtea.store.store import Store
 from gtea.tasks.links import LinkPart, LinkSplit
@@ -52,26 +49,29 @@ class LinkRun:
         """One answer: the probability of a link."""
         return {"task": "links"}
 
-    def network(self, spec: InputSpec) -> LinkPredictor:
-        """GTEA and the head that the configuration names."""
-        return LinkPredictor(self.config.model, spec, self.config.train.seed)
+    def network(self, spec: InputSpec) -> nn.Module:
+        """The configured family and, of networks, the head that the configuration names."""
+        return family_of(self.config.model).predictor(self.config.model, spec, self.config.train.seed)
 
-    def lessons(self, network: LinkPredictor, preprocessing: Preprocessing) -> Lessons[PairBatch]:
+    def lessons(self, network: nn.Module, preprocessing: Preprocessing) -> Lessons[Any]:
         """Binary cross-entropy of the training pairs and as many negatives."""
         part, seed = self.split.train, self.config.train.seed
-        collator = collator_for(self.store, part.as_of, preprocessing, self.config)
-        pairs = PairCollator(collator, with_histories=network.reads_history)
-        negatives = NegativeSampler(collator.view, seed)
+        pairs = _batches(self, network, preprocessing, part)
+        negatives = NegativeSampler(self.store.as_of(part.as_of), seed)
 
-        def make(items: NDArray[np.int64], epoch: int) -> PairBatch:
+        def make(items: NDArray[np.int64], epoch: int) -> Any:
             src, drawn = part.src[items], negatives.draw(part.src[items], items, epoch)
             return pairs.batch(np.concatenate([src, src]), np.concatenate([part.dst[items], drawn]), epoch)
 
-        def loss_of(items: NDArray[np.int64], batch: PairBatch) -> Tensor:
-            logits = network(batch.to(self.device))
+        def answers_of(items: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
             # The positives come first.
-            truth = (torch.arange(len(logits), device=self.device) < len(items)).to(logits.dtype)
-            return functional.binary_cross_entropy_with_logits(logits, truth)
+            truth = (torch.arange(2 * len(items)) < len(items)).float()
+            return truth, torch.ones_like(truth)
+
+        def loss_of(items: NDArray[np.int64], batch: Any) -> Tensor:
+            logits = network(batch.to(self.device))
+            truth, _ = answers_of(items)
+            return functional.binary_cross_entropy_with_logits(logits, truth.to(logits))
 
         judgement = _Judgement(self, network, preprocessing, self.split.validation)
 
@@ -79,9 +79,9 @@ class LinkRun:
             true, false = judgement.probabilities()
             return link_metrics(true, false, threshold=best_threshold(true, false))
 
-        return Lessons(make, len(part), loss_of, judge)
+        return Lessons(make, len(part), answers_of, loss_of, judge)
 
-    def judged(self, network: LinkPredictor, preprocessing: Preprocessing) -> dict[str, Any]:
+    def judged(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
         """Each part on the graph that it may see; accuracy and F1 at the threshold that suits the validation part."""
         validation = _Judgement(self, network, preprocessing, self.split.validation).probabilities()
         test = _Judgement(self, network, preprocessing, self.split.test).probabilities()
@@ -112,15 +112,19 @@ def with_negatives(store: Store, split: LinkSplit) -> LinkSplit:
     return replace(split, train=parts["train"], validation=parts["validation"], test=parts["test"])
 
 
+def _batches(run: LinkRun, network: nn.Module, preprocessing: Preprocessing, part: LinkPart) -> PairBatches:
+    return family_of(run.config.model).pair_batches(run.store, part.as_of, preprocessing, run.config, network)
+
+
 class _Judgement:
     """The pairs of a part and the negatives beside them, which stay the same."""
 
-    def __init__(self, run: LinkRun, network: LinkPredictor, preprocessing: Preprocessing, part: LinkPart) -> None:
-        config = run.config
-        collator = collator_for(run.store, part.as_of, preprocessing, config)
+    def __init__(self, run: LinkRun, network: nn.Module, preprocessing: Preprocessing, part: LinkPart) -> None:
+        config, batches = run.config, _batches(run, network, preprocessing, part)
+        view = run.store.as_of(part.as_of)
         self._part = part
-        self._drawn = NegativeSampler(collator.view, config.train.seed).draw(part.src, np.arange(len(part)))
-        self._scorer = LinkScorer(network, collator, config.sampling.batch_size, run.device, config.train.workers)
+        self._drawn = NegativeSampler(view, config.train.seed).draw(part.src, np.arange(len(part)))
+        self._scorer = LinkScorer(network, batches, config.sampling.batch_size, run.device, config.train.workers)
 
     def probabilities(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Of the positives, and of the negatives as a column."""

@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
-from gtea.batch import Batch
 from gtea.checkpoint import SavedModel
 from gtea.config import InputSpec, RunConfig
+from gtea.families import NodeBatches, family_of
 from gtea.inference import NodeScorer
-from gtea.nn.classifier import NodeClassifier
-from gtea.sampling.inputs import collator_for
 from gtea.sampling.preprocessing import Preprocessing
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels
@@ -52,36 +50,41 @@ class NodeRun:
         """The classes."""
         return {"task": "nodes", "classes": list(self.labels.classes), "positive": self.positive}
 
-    def network(self, spec: InputSpec) -> NodeClassifier:
-        """GTEA and the head of Eq. 8."""
-        return NodeClassifier(self.config.model, spec, len(self.labels.classes), self.config.train.seed)
+    def network(self, spec: InputSpec) -> nn.Module:
+        """The configured family and, of networks, the head of Eq. 8."""
+        classifier = family_of(self.config.model).classifier
+        return classifier(self.config.model, spec, len(self.labels.classes), self.config.train.seed)
 
-    def lessons(self, network: NodeClassifier, preprocessing: Preprocessing) -> Lessons[Batch]:
+    def lessons(self, network: nn.Module, preprocessing: Preprocessing) -> Lessons[Any]:
         """Cross-entropy of the training accounts' classes."""
         part = self.split.train.index
-        collator = collator_for(self.store, self.split.train.as_of, preprocessing, self.config)
+        batches = _batches(self, preprocessing, self.split.train.as_of)
         nodes, targets = self.labels.nodes[part], torch.from_numpy(self.labels.targets[part])
-        of_class = _class_weights(self).to(self.device)
-        weights = None if self.labels.weights is None else example_weights(self.labels.weights[part])
+        of_class = _class_weights(self)
+        own = None if self.labels.weights is None else example_weights(self.labels.weights[part])
 
-        def make(items: NDArray[np.int64], epoch: int) -> Batch:
-            return collator.batch(nodes[items], epoch)
+        def make(items: NDArray[np.int64], epoch: int) -> Any:
+            return batches.batch(nodes[items], epoch)
 
-        def loss_of(items: NDArray[np.int64], batch: Batch) -> Tensor:
-            logits, wanted = network(batch.to(self.device)), targets[items].to(self.device)
-            if weights is None:
-                return functional.cross_entropy(logits, wanted, of_class)
-            losses = functional.cross_entropy(logits, wanted, reduction="none")
-            return weighted_mean(losses, weights[items].to(self.device) * of_class[wanted])
+        def answers_of(items: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
+            weights = of_class[targets[items]]
+            return targets[items], weights if own is None else weights * own[items]
+
+        def loss_of(items: NDArray[np.int64], batch: Any) -> Tensor:
+            logits = network(batch.to(self.device))
+            wanted, weights = (part.to(self.device) for part in answers_of(items))
+            if own is None:
+                return functional.cross_entropy(logits, wanted, of_class.to(self.device))
+            return weighted_mean(functional.cross_entropy(logits, wanted, reduction="none"), weights)
 
         scorer = _scorer(self, network, preprocessing, self.split.validation.as_of)
 
         def judge() -> Mapping[str, float]:
             return _metrics(self, scorer, self.split.validation)
 
-        return Lessons(make, len(nodes), loss_of, judge)
+        return Lessons(make, len(nodes), answers_of, loss_of, judge)
 
-    def judged(self, network: NodeClassifier, preprocessing: Preprocessing) -> dict[str, Any]:
+    def judged(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
         """Each part on the graph that it may see."""
         figures = {
             name: _metrics(self, _scorer(self, network, preprocessing, part.as_of), part)
@@ -110,9 +113,13 @@ def _class_weights(run: NodeRun) -> Tensor:
     return class_weights(labels.targets[part], own, len(labels.classes), balanced=run.config.train.class_weights)
 
 
-def _scorer(run: NodeRun, network: NodeClassifier, preprocessing: Preprocessing, cut: int) -> NodeScorer:
-    collator = collator_for(run.store, cut, preprocessing, run.config)
-    return NodeScorer(network, collator, run.config.sampling.batch_size, run.device, run.config.train.workers)
+def _batches(run: NodeRun, preprocessing: Preprocessing, cut: int) -> NodeBatches:
+    return family_of(run.config.model).node_batches(run.store, cut, preprocessing, run.config)
+
+
+def _scorer(run: NodeRun, network: nn.Module, preprocessing: Preprocessing, cut: int) -> NodeScorer:
+    batches = _batches(run, preprocessing, cut)
+    return NodeScorer(network, batches, run.config.sampling.batch_size, run.device, run.config.train.workers)
 
 
 def _metrics(run: NodeRun, scorer: NodeScorer, part: Part) -> dict[str, float]:

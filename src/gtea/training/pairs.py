@@ -12,15 +12,12 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
-from gtea.batch import PairBatch
 from gtea.config import InputSpec, RunConfig
+from gtea.families import PairBatches, family_of
 from gtea.inference import LinkScorer
-from gtea.nn.link_predictor import LinkPredictor
-from gtea.sampling.inputs import collator_for
-from gtea.sampling.pairs import PairCollator
 from gtea.sampling.preprocessing import Preprocessing
 from gtea.store.store import Store
 from gtea.tasks.metrics import pair_metrics, threshold_of
@@ -50,22 +47,24 @@ class PairRun:
         """One answer, the probability of a link, and how the given labels say it."""
         return {"task": "links", "classes": list(self.pairs.classes), "positive": self.pairs.classes[1]}
 
-    def network(self, spec: InputSpec) -> LinkPredictor:
-        """GTEA and the head that the configuration names."""
-        return LinkPredictor(self.config.model, spec, self.config.train.seed)
+    def network(self, spec: InputSpec) -> nn.Module:
+        """The configured family and, of networks, the head that the configuration names."""
+        return family_of(self.config.model).predictor(self.config.model, spec, self.config.train.seed)
 
-    def lessons(self, network: LinkPredictor, preprocessing: Preprocessing) -> Lessons[PairBatch]:
+    def lessons(self, network: nn.Module, preprocessing: Preprocessing) -> Lessons[Any]:
         """Binary cross-entropy of the training pairs."""
         part = self.split.train
-        collator = collator_for(self.store, part.as_of, preprocessing, self.config)
-        pairs = PairCollator(collator, with_histories=network.reads_history)
+        pairs = _batches(self, network, preprocessing, part.as_of)
         src, dst, truth = self.pairs.src[part.index], self.pairs.dst[part.index], _links(self.pairs)[part.index]
         targets, weights = torch.from_numpy(truth.astype(np.float32)), _weights(self)
 
-        def make(items: NDArray[np.int64], epoch: int) -> PairBatch:
+        def make(items: NDArray[np.int64], epoch: int) -> Any:
             return pairs.batch(src[items], dst[items], epoch)
 
-        def loss_of(items: NDArray[np.int64], batch: PairBatch) -> Tensor:
+        def answers_of(items: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
+            return targets[items], weights[items]
+
+        def loss_of(items: NDArray[np.int64], batch: Any) -> Tensor:
             logits = network(batch.to(self.device))
             wanted = targets[items].to(self.device, logits.dtype)
             losses = functional.binary_cross_entropy_with_logits(logits, wanted, reduction="none")
@@ -76,9 +75,9 @@ class PairRun:
         def judge() -> Mapping[str, float]:
             return _figures(self, scorer)[0]
 
-        return Lessons(make, len(part), loss_of, judge)
+        return Lessons(make, len(part), answers_of, loss_of, judge)
 
-    def judged(self, network: LinkPredictor, preprocessing: Preprocessing) -> dict[str, Any]:
+    def judged(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
         """The validation part; accuracy and F1 at the threshold that suits it."""
         figures, threshold = _figures(self, _scorer(self, network, preprocessing))
         return {"validation": figures, "threshold": threshold, "pairs": self.pairs.report}
@@ -92,9 +91,13 @@ def pairs_digest(pairs: Pairs) -> str:
     return digest.hexdigest()
 
 
-def _scorer(run: PairRun, network: LinkPredictor, preprocessing: Preprocessing) -> LinkScorer:
-    collator = collator_for(run.store, run.split.validation.as_of, preprocessing, run.config)
-    return LinkScorer(network, collator, run.config.sampling.batch_size, run.device, run.config.train.workers)
+def _batches(run: PairRun, network: nn.Module, preprocessing: Preprocessing, cut: int) -> PairBatches:
+    return family_of(run.config.model).pair_batches(run.store, cut, preprocessing, run.config, network)
+
+
+def _scorer(run: PairRun, network: nn.Module, preprocessing: Preprocessing) -> LinkScorer:
+    batches = _batches(run, network, preprocessing, run.split.validation.as_of)
+    return LinkScorer(network, batches, run.config.sampling.batch_size, run.device, run.config.train.workers)
 
 
 def _figures(run: PairRun, scorer: LinkScorer) -> tuple[dict[str, float], float]:

@@ -9,10 +9,11 @@ from typing import Any, Literal
 
 import torch
 
-from gtea.config import ModelConfig, RunConfig, TrainConfig, read_config
+from gtea.config import ModelConfig, RunConfig, link_defaults, read_config
 from gtea.config import variant as model_variant
 from gtea.data.atomic import replace_json
 from gtea.errors import UsageError
+from gtea.families import require_classifier
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels, positive_class, read_labels
 from gtea.tasks.links import LinkSplit, split_links
@@ -52,6 +53,7 @@ class NodeRequest:
         """Open the store, read labels and settings, and refuse what doesn't fit together."""
         base = RunConfig(model=model_variant(variant) if variant else ModelConfig())
         resolved = read_config(config, settings, base)
+        require_classifier(resolved.model)
         opened = Store.open(store)
         # What was labelled later must not even add a class, or make another one the rarer.
         found = read_labels(labels, opened, unknown=unknown).known_before(opened.as_of(as_of).cut)
@@ -97,9 +99,7 @@ class LinkRequest:
         device: str = "auto",
     ) -> LinkRequest:
         """Open the store, read the settings, cut the windows, and refuse what doesn't fit together."""
-        # Positives and negatives are as many: a ranking says more than classes at a threshold.
-        model = model_variant(variant) if variant else ModelConfig()
-        base = RunConfig(model=model, train=TrainConfig(metric="average_precision"))
+        base = link_defaults(model_variant(variant) if variant else ModelConfig())
         resolved = read_config(config, settings, base)
         if resolved.split.kind != "temporal":
             raise UsageError("split.kind: links are split by time (got 'folds'). Leave it out.")

@@ -15,8 +15,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from gtea.baselines.fitted import FittedAtOnce
 from gtea.checkpoint import SavedModel, load_model, save_model
 from gtea.config import InputSpec, RunConfig
+from gtea.families import family_of
 from gtea.nn.encoders.run_lstm import arithmetic
 from gtea.sampling.inputs import input_spec, preprocessing_for
 from gtea.sampling.loader import Loader
@@ -28,7 +30,7 @@ from gtea.tasks.splits import Split
 from gtea.training import record
 from gtea.training.card import model_card
 from gtea.training.loop import Listener, train
-from gtea.training.state import State
+from gtea.training.state import Progress, State
 
 Made = TypeVar("Made")
 Network = TypeVar("Network", bound=nn.Module)
@@ -36,10 +38,12 @@ Network = TypeVar("Network", bound=nn.Module)
 
 @dataclass(frozen=True)
 class Lessons(Generic[Made]):
-    """What the loop needs of a task: batches by item numbers and epoch, their mean loss, and a judgement."""
+    """What training needs of a task: batches by item numbers and epoch, answers, their mean loss, and a judgement."""
 
     make: Callable[[NDArray[np.int64], int], Made]
     num_items: int
+    answers_of: Callable[[NDArray[np.int64]], tuple[Tensor, Tensor]]
+    """The right answer to each row of a batch of items, and how much it counts."""
     loss_of: Callable[[NDArray[np.int64], Made], Tensor]
     judge: Callable[[], Mapping[str, float]]
 
@@ -99,25 +103,37 @@ def train_task(task: Task[Network], listener: Listener, *, resume: bool = False)
             return load_model(task.folder)
     else:
         record.require_free(task.folder)
-    preprocessing = preprocessing_for(task.store, task.split.train.as_of, task.config)
+    alone = not family_of(task.config.model).reads_events
+    preprocessing = preprocessing_for(task.store, task.split.train.as_of, task.config, accounts_alone=alone)
     if not resume:
         record.begin(task.folder, identity)  # not earlier: what the store can't give must not leave a run behind
     network = task.network(input_spec(preprocessing)).to(task.device)
-    settings = task.config.train
-    optimiser = torch.optim.Adam(network.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
-    state = State(network, optimiser, {})
-    if resume:
-        state.load(task.folder)
-    _fit(task, state, task.lessons(network, preprocessing), listener)
-    network.load_state_dict(state.best)
-    model = _saved(task, state, preprocessing, task.judged(network, preprocessing), time.monotonic() - began)
+    lessons = task.lessons(network, preprocessing)
+    if isinstance(network, FittedAtOnce):
+        progress = _fit_at_once(network, lessons)
+    else:
+        progress = _fit(task, network, lessons, listener, resume=resume)
+    judged = task.judged(network, preprocessing)
+    model = _saved(task, network, progress, preprocessing, judged, time.monotonic() - began)
     save_model(task.folder, model, model_card(model))
     record.discard_checkpoint(task.folder)
     return model
 
 
-def _fit(task: Task[Network], state: State, lessons: Lessons[Any], listener: Listener) -> None:
-    config = task.config
+def _fit_at_once(network: FittedAtOnce, lessons: Lessons[Any]) -> Progress:
+    """There are no epochs, and nothing to take up again: a run that was killed begins anew."""
+    items = np.arange(lessons.num_items)
+    network.fit(lessons.make(items, 0), *lessons.answers_of(items))
+    return Progress(finished=True)
+
+
+def _fit(task: Task[Network], network: Network, lessons: Lessons[Any], listener: Listener, *, resume: bool) -> Progress:
+    """Step by step; leaves the network with its best weights."""
+    config, settings = task.config, task.config.train
+    optimiser = torch.optim.Adam(network.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
+    state = State(network, optimiser, {})
+    if resume:
+        state.load(task.folder)
     loader = Loader(
         lessons.make,
         lessons.num_items,
@@ -126,6 +142,8 @@ def _fit(task: Task[Network], state: State, lessons: Lessons[Any], listener: Lis
         workers=config.train.workers,
     )
     train(state, loader, lessons.loss_of, lessons.judge, config.train, task.folder, listener)
+    network.load_state_dict(state.best)
+    return state.progress
 
 
 def _identity(task: Task[Network]) -> record.Run:
@@ -134,11 +152,15 @@ def _identity(task: Task[Network]) -> record.Run:
 
 
 def _saved(
-    task: Task[Network], state: State, preprocessing: Preprocessing, metrics: dict[str, Any], seconds: float
+    task: Task[Network],
+    network: Network,
+    progress: Progress,
+    preprocessing: Preprocessing,
+    metrics: dict[str, Any],
+    seconds: float,
 ) -> SavedModel:
-    progress = state.progress
     return SavedModel(
-        state.best,
+        {name: tensor.detach().cpu() for name, tensor in network.state_dict().items()},
         {
             **task.answers(),
             "input": dataclasses.asdict(input_spec(preprocessing)),

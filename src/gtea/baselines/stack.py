@@ -1,0 +1,69 @@
+"""What the layered baselines have in common: L layers over the hops of a batch, outermost first.
+
+Each layer renews the embeddings of a prefix of the batch's nodes from those of a longer one, along the sampled slots:
+exactly what GTEA's layers do, with the same samples. Between layers stands an activation; the last layer's output is
+the embedding that the head reads, as GTEA's is.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from gtea.batch import Batch
+from gtea.config import InputSpec, ModelConfig
+from gtea.nn.slots import Slots
+
+
+class Stack(nn.Module, ABC):
+    """Layers, and between them an activation and, while training, dropout."""
+
+    def __init__(self, layers: Sequence[nn.Module], dropout: float) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """The embeddings of the seeds, [num_seeds, d_node]."""
+        h = batch.node_features.to(next(self.parameters()).dtype)
+        slots, known = sampled_slots(batch, h), self.known(batch, h)
+        for depth, num_targets in enumerate(reversed(batch.num_within[:-1])):
+            if depth:
+                h = self.dropout(self.activation(h))
+            h = self.layers[depth](h[:num_targets], h, slots.first(num_targets), known)
+        return h
+
+    def known(self, batch: Batch, like: Tensor) -> Tensor | None:
+        """What layers read of a batch besides node embeddings and slots, in the precision of ``like``."""
+        return None
+
+    @staticmethod
+    @abstractmethod
+    def activation(h: Tensor) -> Tensor:
+        """What stands between the layers."""
+
+
+def sampled_slots(batch: Batch, like: Tensor) -> Slots:
+    """Every sampled neighbour of every target, all of weight one."""
+    return Slots.of_batch(batch, (batch.edge >= 0).to(like.dtype))
+
+
+def company_of(batch: Batch) -> Tensor:
+    """Each target's own place, then its neighbours', -1 where there is none: [num_targets, 1 + K]."""
+    own = torch.arange(len(batch.neighbour), device=batch.neighbour.device)
+    return torch.cat([own[:, None], batch.neighbour], dim=1)
+
+
+def widths(config: ModelConfig, spec: InputSpec) -> list[int]:
+    """The width of what each layer reads: node features, then embeddings."""
+    return [spec.d_node_features, *[config.d_node] * (config.num_layers - 1)]
+
+
+def with_zeros(rows: Tensor, places: Tensor) -> Tensor:
+    """The rows at some places, zeros where a place is -1: [*places.shape, width]."""
+    padded = torch.cat([rows, rows.new_zeros(1, rows.shape[1])])
+    chosen = torch.where(places < 0, len(rows), places)
+    return padded.index_select(0, chosen.flatten()).view(*places.shape, rows.shape[1])
