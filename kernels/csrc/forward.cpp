@@ -1,0 +1,157 @@
+#include "memory_pool.hpp"
+#include "packing.hpp"
+#include "saved.hpp"
+#include "walk.hpp"
+
+namespace gtea {
+namespace {
+
+struct PackedForward {
+  const float* weights;
+  const float* bias;
+};
+
+std::vector<PackedForward> pack_all(const Problem& problem, const std::vector<LayerShape>& shapes, Buffer& buffer) {
+  int64_t size = 0;
+  for (const LayerShape& shape : shapes) size += shape.num_forward() + shape.num_gates;
+  buffer = borrow(size * problem.num_encoders);
+  std::vector<PackedForward> packed;
+  float* next = buffer.get();
+  for (const LayerWeights& weights : problem.weights) {
+    const LayerShape& shape = shapes[packed.size() % shapes.size()];
+    float* const bias = next + shape.num_forward();
+    pack_forward(shape, weights, next, bias);
+    packed.push_back({next, bias});
+    next = bias + shape.num_gates;
+  }
+  return packed;
+}
+
+class ForwardWalk : Walk {
+ public:
+  ForwardWalk(const Walk& walk, int encoder, bool keeps, const PackedForward* packed, const Memory* memory, float* x,
+              float* h_out, float* c_out)
+      : Walk(walk), encoder_(encoder), keeps_(keeps), packed_(packed), memory_(memory), x_(x), h_out_(h_out),
+        c_out_(c_out) {}
+
+  void run() {
+    if (has_state())
+      for (int layer = 0; layer < problem.num_layers; ++layer) copy_state_in(layer);
+    for (const Window& window : steps.windows) {
+      gather_x(window, x_);
+      for (int layer = 0; layer < problem.num_layers; ++layer) {
+        for (int64_t step = window.first_step; step < window.last_step; ++step) {
+          one_step(layer, window, step);
+          copy_finished_out(layer, window, step);
+        }
+        if (!keeps_) carry_over(layer, window);
+      }
+    }
+  }
+
+ private:
+  // Where a step's states begin. The chunk's first rows are the state that the walk, or the window, starts from.
+  int64_t place(const Window& window, int64_t step) const {
+    const int64_t skipped = keeps_ ? 0 : steps.before[window.first_step];
+    return (chunk.rows + steps.before[step] - skipped) * d_pad();
+  }
+
+  int64_t place_before(const Window& window, int64_t step) const {
+    const int64_t first = keeps_ ? 0 : window.first_step;
+    return step == first ? 0 : place(window, step - 1);
+  }
+
+  void one_step(int layer, const Window& window, int64_t step) {
+    const LayerShape& shape = shapes[layer];
+    const Memory& own = memory_[layer];
+    const bool from_zero = step == 0 && !has_state();
+    StepForward s;
+    s.rows = steps.rows[step];
+    s.d_in = shape.d_in;
+    s.d = shape.d;
+    s.num_blocks = shape.num_blocks;
+    s.x = layer ? memory_[layer - 1].h + place(window, step)
+                : x_ + (steps.before[step] - steps.before[window.first_step]) * shape.d_in_pad;
+    s.x_stride = layer ? shape.d_pad : shape.d_in_pad;
+    s.h = from_zero ? nullptr : own.h + place_before(window, step);
+    s.c = from_zero ? nullptr : own.c + (keeps_ ? place_before(window, step) : 0);
+    s.h_out = own.h + place(window, step);
+    s.c_out = own.c + (keeps_ ? place(window, step) : 0);
+    s.gates = own.gates + (keeps_ ? steps.before[step] * 4 * shape.width : 0);
+    s.gates_block = keeps_ ? chunk.num_events * 4 * shape.width : 0;
+    s.weights = packed_[layer].weights;
+    s.bias = packed_[layer].bias;
+    isa.step_forward(s);
+  }
+
+  void copy_state_in(int layer) {
+    for (int64_t row = 0; row < chunk.rows; ++row) {
+      copy_in(problem.h[encoder_] + outside(layer, row), memory_[layer].h + row * d_pad());
+      copy_in(problem.c[encoder_] + outside(layer, row), memory_[layer].c + row * d_pad());
+    }
+  }
+
+  void copy_finished_out(int layer, const Window& window, int64_t step) {
+    const float* const h = memory_[layer].h + place(window, step);
+    const float* const c = memory_[layer].c + (keeps_ ? place(window, step) : 0);
+    for (int64_t row = rows_at(step + 1); row < steps.rows[step]; ++row) {
+      std::copy_n(h + row * d_pad(), d(), h_out_ + outside(layer, row));
+      std::copy_n(c + row * d_pad(), d(), c_out_ + outside(layer, row));
+    }
+  }
+
+  // The next window starts from where this one ends.
+  void carry_over(int layer, const Window& window) {
+    const float* const h = memory_[layer].h + place(window, window.last_step - 1);
+    std::copy_n(h, rows_at(window.last_step) * d_pad(), memory_[layer].h);
+  }
+
+  int encoder_;
+  bool keeps_;
+  const PackedForward* packed_;
+  const Memory* memory_;
+  float* x_;
+  float* h_out_;
+  float* c_out_;
+};
+
+}  // namespace
+
+void forward(const Problem& problem, const Plan& plan, const InstructionSet& isa, const Runner& run, float* saved,
+             const std::vector<float*>& h_out, const std::vector<float*>& c_out) {
+  for (int encoder = 0; encoder < problem.num_encoders; ++encoder) {
+    pass_through(problem, problem.h.empty() ? nullptr : problem.h[encoder], h_out[encoder]);
+    pass_through(problem, problem.c.empty() ? nullptr : problem.c[encoder], c_out[encoder]);
+  }
+  if (!plan.num_events) return;
+
+  const std::vector<LayerShape> shapes = shapes_of(problem, isa);
+  const int num_layers = problem.num_layers, num_tasks = static_cast<int>(plan.tasks.size());
+  Buffer packed_buffer;
+  const std::vector<PackedForward> packed = pack_all(problem, shapes, packed_buffer);
+  const auto places = saved_places(problem, plan, shapes[0]);
+  const Chunk largest{0, MAX_ROWS, WINDOW};
+  std::vector<Buffer> scratch;
+  for (int task = 0; task < num_tasks; ++task)
+    scratch.push_back(borrow(WINDOW * shapes[0].d_in_pad + saved_by_chunk(problem, largest, shapes[0])));
+
+  run(num_tasks, [&](int task) {
+    Steps steps;
+    float* const x = scratch[task].get();
+    for (size_t i = 0; i < plan.tasks[task].size(); ++i) {
+      const Chunk& chunk = plan.tasks[task][i];
+      lay_out_steps(problem.offset, plan, chunk, problem.h.empty(), steps);
+      const Walk walk{problem, plan, isa, shapes, chunk, steps};
+      Pieces kept(saved ? saved + places[task][i] : x + WINDOW * shapes[0].d_in_pad);
+      for (int encoder = 0; encoder < problem.num_encoders; ++encoder) {
+        std::vector<Memory> memory;
+        for (const LayerShape& shape : shapes) memory.push_back(cut_saved(kept, saved ? chunk : largest, shape));
+        ForwardWalk(walk, encoder, saved != nullptr, &packed[encoder * num_layers], memory.data(), x, h_out[encoder],
+                    c_out[encoder])
+            .run();
+      }
+    }
+  });
+}
+
+}  // namespace gtea

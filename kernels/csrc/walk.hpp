@@ -1,0 +1,45 @@
+// One chunk's walk through time, as far as both directions have it in common.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "lstm.hpp"
+#include "packing.hpp"
+
+namespace gtea {
+
+std::vector<LayerShape> shapes_of(const Problem& problem, const InstructionSet& isa);
+
+// Edges without events keep the state they have; so do gradients on their way back.
+void pass_through(const Problem& problem, const float* from, float* to);
+
+struct Walk {
+  const Problem& problem;
+  const Plan& plan;
+  const InstructionSet& isa;
+  const std::vector<LayerShape>& shapes;
+  const Chunk& chunk;
+  const Steps& steps;
+
+  int64_t d() const { return problem.d; }
+  int64_t d_pad() const { return shapes[0].d_pad; }
+  int64_t edge(int64_t row) const { return plan.order[chunk.first + row]; }
+  int64_t num_steps() const { return static_cast<int64_t>(steps.rows.size()); }
+  int64_t rows_at(int64_t step) const { return step < num_steps() ? steps.rows[step] : 0; }
+  bool has_state() const { return !problem.h.empty(); }
+
+  // A state row of a user's tensor [num_layers, num_edges, d].
+  int64_t outside(int layer, int64_t row) const { return (layer * problem.num_edges + edge(row)) * d(); }
+
+  void copy_in(const float* from, float* to) const {
+    std::copy(from, from + d(), to);
+    std::fill(to + d(), to + d_pad(), 0.f);
+  }
+
+  // The events of a window, step by step, filled up to whole vectors.
+  void gather_x(const Window& window, float* to) const;
+  void scatter_x(const Window& window, const float* from, bool add, float* to) const;
+};
+
+}  // namespace gtea
