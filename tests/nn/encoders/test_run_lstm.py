@@ -21,6 +21,7 @@ from gtea.nn.encoders.run_lstm import kernels
 from gtea.nn.initial import linear
 
 ROOT = Path(__file__).parents[3]
+# CI sets GTEA_KERNELS=on: kernels() then raises where the build no longer works, and nothing is skipped in silence.
 needs_kernels = pytest.mark.skipif(
     kernels() is None,
     reason="gtea_kernels is not installed or switched off: pip install --no-build-isolation ./kernels",
@@ -62,11 +63,6 @@ def test_other_wishes_are_refused(choose: Choose) -> None:
     with pytest.raises(UsageError) as refusal:
         kernels()
     assert str(refusal.value) == "GTEA_KERNELS must be 'on' or 'off' (got 'yes'). Unset it to use what is there."
-
-
-def test_where_ci_asks_for_kernels_they_are_there() -> None:
-    """Without this, a build that no longer works would only skip tests."""
-    assert os.environ.get("GTEA_KERNELS") != "on" or kernels() is not None
 
 
 @needs_kernels
