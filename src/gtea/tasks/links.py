@@ -11,7 +11,7 @@ events share the time of a cut, the part before it is a little smaller than its 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from gtea.data.times import date_text
 from gtea.errors import DataError, UsageError
+from gtea.sampling.negatives import NegativeSampler
 from gtea.store.moments import Moment
 from gtea.store.store import Store
 from gtea.tasks.splits import FRACTIONS, boundaries, check_fractions
@@ -132,6 +133,20 @@ def split_links(
     arrays = store.arrays
     graph_pairs = int(((arrays.edge_first_time < start) & (arrays.edge_a != arrays.edge_b)).sum())
     return LinkSplit(protocol, start, graph_pairs, train, validation, test, store.unit)
+
+
+def with_negatives(store: Store, split: LinkSplit) -> LinkSplit:
+    """The split without the pairs that have no negative, which it counts instead; refused where none is left."""
+    parts = {}
+    for name, part in split.parts.items():
+        parts[name] = part.only(NegativeSampler(store.as_of(part.as_of)).exist(part.src))
+        if not len(parts[name]):
+            raise DataError(
+                f"links: the {name} part must hold a pair whose source has not yet dealt with every account that "
+                f"receives anything before {store.date(part.as_of)} (got none among {len(part):,}). "
+                "Add accounts, or give an earlier graph_until."
+            )
+    return replace(split, train=parts["train"], validation=parts["validation"], test=parts["test"])
 
 
 def _event_times(store: Store, end: int) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ training, always the same for validation and test.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from torch.nn import functional
 
 from gtea.checkpoint import SavedModel
 from gtea.config import InputSpec, RunConfig
-from gtea.errors import DataError
 from gtea.families import PairBatches, family_of
 from gtea.inference import LinkScorer
 from gtea.sampling.negatives import NegativeSampler
@@ -96,20 +95,6 @@ class LinkRun:
 def train_links(run: LinkRun, listener: Listener, *, resume: bool = False) -> SavedModel:
     """Train, keep the best weights by the validation part, judge them once on the test part, and save."""
     return train_task(run, listener, resume=resume)
-
-
-def with_negatives(store: Store, split: LinkSplit) -> LinkSplit:
-    """The split without the pairs that have no negative, which it counts instead; refused where none is left."""
-    parts = {}
-    for name, part in split.parts.items():
-        parts[name] = part.only(NegativeSampler(store.as_of(part.as_of)).exist(part.src))
-        if not len(parts[name]):
-            raise DataError(
-                f"links: the {name} part must hold a pair whose source has not yet dealt with every account that "
-                f"receives anything before {store.date(part.as_of)} (got none among {len(part):,}). "
-                "Add accounts, or give an earlier graph_until."
-            )
-    return replace(split, train=parts["train"], validation=parts["validation"], test=parts["test"])
 
 
 def _batches(run: LinkRun, network: nn.Module, preprocessing: Preprocessing, part: LinkPart) -> PairBatches:

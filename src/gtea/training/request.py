@@ -16,11 +16,11 @@ from gtea.errors import UsageError
 from gtea.families import require_classifier
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels, positive_class, read_labels
-from gtea.tasks.links import LinkSplit, split_links
+from gtea.tasks.links import LinkSplit, split_links, with_negatives
 from gtea.tasks.metrics import mean_and_std
 from gtea.tasks.splits import Split, stratified_folds, temporal_split
 from gtea.training.device import resolve_device
-from gtea.training.links import LinkRun, with_negatives
+from gtea.training.links import LinkRun
 from gtea.training.loop import Listener
 from gtea.training.nodes import NodeRun, train_nodes
 from gtea.training.story import Task, train_task
