@@ -39,10 +39,13 @@ def read_layout(path: Path, wanted: Sequence[str], delimiter: str | None = None)
 
 def read_jodie_layout(path: Path) -> CsvLayout:
     """The layout of a JODIE file: its header names one column for any number of features."""
-    with _open(path) as stream:
-        reader = _reader(stream, ",")
-        header = next(reader, None)
-        first = next(reader, None)
+    try:
+        with _open(path) as stream:
+            reader = _reader(stream, ",")
+            header = next(reader, None)
+            first = next(reader, None)
+    except (OSError, EOFError, csv.Error) as error:
+        raise DataError(f"{path.name}: can't be read as CSV ({error}). Check that the file is whole.") from error
     if header is None or first is None or len(first) < 4 or len(header) < 4:
         raise DataError(
             f"{path.name}: a JODIE file has a header and rows of user, item, timestamp, state label, features... "
@@ -95,7 +98,7 @@ def _header(path: Path, delimiter: str) -> CsvLayout:
             reader = _reader(stream, delimiter)
             columns = next(reader, None)
             lines = reader.line_num
-    except (OSError, EOFError, gzip.BadGzipFile, csv.Error) as error:
+    except (OSError, EOFError, csv.Error) as error:
         raise DataError(f"{path.name}: can't be read as CSV ({error}). Check that the file is whole.") from error
     if not columns:
         raise DataError(f"{path.name}: must start with a header line (got an empty file). Check the export.")

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from gtea.data.csv_files import CsvLayout, read_jodie_layout, read_layout
+from gtea.data.pickles import refuse_pickle
 from gtea.data.workbench import Workbench, literal, quoted
 from gtea.errors import DataError, UsageError
 
@@ -109,6 +110,7 @@ def open_file(
     number: int,
 ) -> Source:
     """Declare one file. ``number`` makes the names of its helper tables unique."""
+    refuse_pickle(path)
     kind = file_format(path, declared)
     if kind == "parquet":
         return _parquet(bench, path)
