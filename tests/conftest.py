@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import hypothesis
 import pyarrow as pa
 import pytest
+from tests.web import Home, serving
 
 from gtea.cli.main import main
 from gtea.store.ingest import ingest
@@ -113,3 +114,11 @@ def data_folder() -> Path:
     if not folder:
         pytest.skip("GTEA_DATA is not set: it names the folder of real data sets")
     return Path(folder)
+
+
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+    """A web server on this machine that can be told to misbehave."""
+    monkeypatch.setenv("no_proxy", "*")
+    with serving() as server:
+        yield server
