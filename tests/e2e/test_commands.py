@@ -37,7 +37,9 @@ def test_help_and_version_answer_at_once() -> None:
     assert run.stdout.startswith("gtea 0.")
 
 
-@pytest.mark.parametrize("command", ["ingest", "append", "info", "verify", "export", "synth", "demo", "doctor"])
+@pytest.mark.parametrize(
+    "command", ["ingest", "append", "info", "verify", "export", "datasets", "synth", "demo", "doctor"]
+)
 def test_every_command_explains_itself(gtea: Run, command: str) -> None:
     outcome = gtea(command, "--help")
     assert outcome.code == 0

@@ -1,0 +1,1 @@
+"""Public data sets made ready for the paper's experiments."""
