@@ -21,6 +21,7 @@ class Home(ThreadingHTTPServer):
         self.conditions = True
         """Whether If-Range is heeded; a server that doesn't sends the rest of whatever it has now."""
         self.length = True
+        self.kind = "text/csv"
         self.cuts: list[int] = []
         """After how many bytes the next connections are cut."""
         self.answers: list[int] = []
@@ -60,6 +61,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("ETag", home.etag)
         if home.length:
             self.send_header("Content-Length", str(len(home.content) - start))
+        self.send_header("Content-Type", home.kind)
         self.end_headers()
         stop = start + home.cuts.pop(0) if home.cuts else len(home.content)
         self.wfile.write(home.content[start:stop])

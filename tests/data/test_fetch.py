@@ -8,6 +8,7 @@ import os
 import resource
 import socket
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,34 @@ def test_a_file_that_is_gone_is_not_asked_for_twice(home: Home, target: Path) ->
     with pytest.raises(DataError, match=r"the server answers 404 Not Found.*put it into GTEA_DATA/x/file.csv"):
         get(home, target)
     assert len(home.asked) == 1
+
+
+def test_a_login_page_or_nothing_is_not_recorded_as_the_file(home: Home, target: Path) -> None:
+    home.kind = "text/html; charset=utf-8"
+    with pytest.raises(DataError, match=r"must be a file of data \(got a web page\)"):
+        get(home, target)
+    home.kind, home.content = "text/csv", b""
+    with pytest.raises(DataError, match="the server sends nothing"):
+        get(home, target)
+    home.content = CONTENT
+    assert get(home, target).checked_by == "first"
+
+
+def test_killed_before_the_rename_it_goes_on(home: Home, target: Path) -> None:
+    script = """
+import os, sys
+from pathlib import Path
+from gtea.data.fetch import Wanted, fetch
+sys.addaudithook(lambda event, words: event == "os.rename" and str(words[0]).endswith(".part") and os._exit(9))
+fetch(Wanted(sys.argv[1]), Path(sys.argv[2]), progress=lambda stage, done: None)
+"""
+    killed = subprocess.run([sys.executable, "-c", script, home.url, str(target)], check=False)
+    assert killed.returncode == 9
+    assert not target.exists()
+    home.asked.clear()
+    assert get(home, target).sha256 == DIGEST
+    assert home.asked == []
+    assert left(target) == ["file.csv", "file.csv.sha256"]
 
 
 def test_a_server_in_trouble_is_asked_again(home: Home, target: Path) -> None:

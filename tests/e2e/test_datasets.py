@@ -7,6 +7,8 @@ import hashlib
 import json
 import pickle
 import shlex
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -215,6 +217,24 @@ def test_a_changed_folder_is_not_passed_off_as_prepared(gtea: Run, bare: Path, t
     outcome = gtea("datasets", "prepare", "ethereum_phishing", "--out", out, "--from", folder)
     assert outcome.code == 4
     assert "was changed since it was prepared" in outcome.err
+
+
+def test_killed_before_the_rename_nothing_is_there(gtea: Run, bare: Path, tmp_path: Path) -> None:
+    folder, out = own_copy(tmp_path / "own"), tmp_path / "e"
+    script = """
+import os, sys
+from gtea.cli.main import main
+sys.addaudithook(lambda event, words: event == "os.rename" and str(words[0]).endswith("prepared") and os._exit(9))
+main(sys.argv[1:])
+"""
+    words = ["datasets", "prepare", "ethereum_phishing", "--from", str(folder), "--out", str(out)]
+    killed = subprocess.run([sys.executable, "-c", script, *words], check=False)
+    assert killed.returncode == 9
+    assert not out.exists()
+    assert len(list(tmp_path.glob(".e.new-*"))) == 1
+    prepared(gtea, "ethereum_phishing", out, "--from", folder)
+    assert list(tmp_path.glob(".e*")) == []
+    assert gtea("verify", out / "store").code == 0
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -97,7 +98,7 @@ def fetch_command(name: str, to: str | None, url: str | None, sha256: str | None
     folder = Path(to) if to else download_folder()
     with progress_bar() as progress:
         got = fetch(wanted, folder / name / known.files[0], progress=progress, retries=retries)
-    found_at = f" --from {to}" if to else ""
+    found_at = f" --from {shlex.quote(to)}" if to else ""
     following = f"gtea datasets prepare {name}{found_at} --out {name}"
     if as_json:
         facts = {"name": name, "url": wanted.url, "path": str(got.path), "bytes": got.size, "sha256": got.sha256}

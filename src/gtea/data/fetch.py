@@ -166,6 +166,7 @@ def _attempt(wanted: Wanted, part: _Part, progress: Callable[[str, float | None]
                 raise _CutError("the file was changed meanwhile")
         else:
             length = response.headers.get("Content-Length", "")
+            _refuse_other_things(wanted, response, length)
             part.begin(wanted.url, mark, int(length) if length.isdecimal() else None)
             there = 0
         if wanted.size is not None and part.total not in (None, wanted.size):
@@ -182,6 +183,17 @@ def _attempt(wanted: Wanted, part: _Part, progress: Callable[[str, float | None]
         part.ended = True
     elif not part.whole:
         raise _CutError(f"the connection was cut after {part.size:,} of {part.total:,} bytes")
+
+
+def _refuse_other_things(wanted: Wanted, response: http.client.HTTPResponse, length: str) -> None:
+    """Login pages of networks and empty answers must not become the first download that counts."""
+    if length == "0":
+        raise _CutError("the server sends nothing")
+    if response.headers.get_content_type() == "text/html":
+        raise DataError(
+            f"{wanted.url}: must be a file of data (got a web page). Check the address, and that the network doesn't "
+            f"ask for a login first, or get the file elsewhere and put it {wanted.by_hand}."
+        )
 
 
 @contextlib.contextmanager

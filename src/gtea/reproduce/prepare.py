@@ -142,7 +142,8 @@ def _check_rows(dataset: Dataset, copy: Copy, store: Store) -> None:
     if dataset.url and rows != dataset.rows:
         raise DataError(
             f"{copy.events}: {dataset.name} has {dataset.rows:,} rows (got {rows:,}). The file is cut, or another one: "
-            f"delete it and run gtea datasets fetch {dataset.name}, or read it as it is with gtea ingest."
+            f"delete it, with the .sha256 beside it, and run gtea datasets fetch {dataset.name}, or read it as it is "
+            "with gtea ingest."
         )
 
 
