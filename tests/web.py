@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ssl
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -71,9 +72,11 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def serving() -> Iterator[Home]:
-    """A server that runs while the body does."""
+def serving(secret: ssl.SSLContext | None = None) -> Iterator[Home]:
+    """A server that runs while the body does; with a context, under TLS."""
     with Home() as server:
+        if secret:
+            server.socket = secret.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:

@@ -6,14 +6,16 @@ import fcntl
 import hashlib
 import os
 import resource
+import shutil
 import socket
+import ssl
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.web import Home
+from tests.web import Home, serving
 
 from gtea.data.fetch import Fetched, Wanted, fetch
 from gtea.errors import DataError, StoreError, UsageError
@@ -229,6 +231,34 @@ def test_redirects_are_followed_on_the_web_only(home: Home, target: Path) -> Non
     home.answers, home.location = [302], "ftp://127.0.0.1/file.csv"
     with pytest.raises(DataError, match=r"leads to ftp://127.0.0.1/file.csv, which is not safe"):
         get(home, target.with_name("other.csv"))
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="openssl makes the certificate of the test's server")
+def test_https_must_be_certified_and_never_leads_to_http(
+    home: Home, target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    names = ["-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1"]
+    made = ["openssl", "req", "-x509", *curve, *names, "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(made, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with serving(context) as safe:
+        wanted = Wanted(safe.url.replace("http:", "https:"))
+
+        def get_safely() -> Fetched:
+            return fetch(wanted, target, progress=lambda stage, done: None, retries=0)
+
+        with pytest.raises(DataError, match="certificate verify failed"):
+            get_safely()
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        safe.answers, safe.location = [302], home.url
+        with pytest.raises(DataError, match=r"leads to http://127.0.0.1:\d+/file.csv, which is not safe"):
+            get_safely()
+        assert home.asked == []
+        safe.content = CONTENT
+        assert get_safely().sha256 == DIGEST
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://example.org/x", "wikipedia.csv"])
