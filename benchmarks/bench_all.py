@@ -144,7 +144,14 @@ def _ingest(figures: Figures) -> dict[str, Any]:
 
 
 def _step(figures: Figures) -> dict[str, Any]:
-    names = ("step_speedup", "step_speedup_packed", "step_speedup_pyg", "data_wait_share", "batch_128_gb")
+    names = (
+        "step_speedup",
+        "step_speedup_packed",
+        "step_speedup_pyg",
+        "step_speedup_tgat",
+        "data_wait_share",
+        "batch_128_gb",
+    )
     each = figures["step_bytes_per_event"]
     spread = round(max(each.values()) / min(each.values()), 2)
     return {**_keys(*names)(figures), "step_bytes_per_event": each, "step_bytes_spread": spread}

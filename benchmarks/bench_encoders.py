@@ -28,14 +28,13 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import scaled_dot_product_attention
 
 from gtea.config import Encoder, ModelConfig
 from gtea.nn.edge_encoder import sequence_encoder
 from gtea.nn.encoders.lstm import LSTMEncoder
-from gtea.nn.encoders.positions import encode_positions
 from gtea.nn.encoders.ragged_lstm import LSTMWeights, ragged_lstm
 from gtea.nn.encoders.run_lstm import kernels
+from rivals.encoders import PaddedLSTM, PaddedTransformer
 
 D_IN, D_EDGE, NUM_HEADS, LONGEST = 24, 64, 4, 256
 Both = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
@@ -50,28 +49,6 @@ def draw_lengths(num_edges: int, generator: torch.Generator) -> Tensor:
     lengths = (0.9 * (share ** (-1 / 1.2) - 1) + 1).clamp(max=LONGEST).long()
     lengths[0] = LONGEST
     return lengths
-
-
-def padded_table(e_hat: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
-    """All histories as a table [num_edges, longest, d_in], and which of it is real."""
-    length = offset.diff()
-    place = torch.arange(int(length.max()))
-    mask = place < length[:, None]
-    return e_hat[(offset[:-1, None] + place) * mask], mask
-
-
-class PaddedLSTM(nn.Module):
-    """What research code does: torch's LSTM over the whole table, then the last real step of each row."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lstm = nn.LSTM(D_IN, D_EDGE, batch_first=True)
-
-    def forward(self, e_hat: Tensor, offset: Tensor) -> Tensor:
-        """The last hidden states."""
-        table, _ = padded_table(e_hat, offset)
-        states: Tensor = self.lstm(table)[0]
-        return states[torch.arange(len(table)), offset.diff() - 1]
 
 
 class BucketLSTM(nn.Module):
@@ -94,28 +71,21 @@ class BucketLSTM(nn.Module):
         return last
 
 
-class PaddedTransformer(nn.Module):
-    """One layer over the whole table: every event, real or not, asks every other."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.into = nn.Linear(D_IN, D_EDGE)
-        self.project = nn.Linear(D_EDGE, 2 * D_EDGE + NUM_HEADS * D_EDGE, bias=False)
-
-    def forward(self, e_hat: Tensor, offset: Tensor) -> Tensor:
-        """The rows of the last events."""
-        table, mask = padded_table(e_hat, offset)
-        e = self.into(table) + encode_positions(torch.arange(table.shape[1]), D_EDGE, e_hat.dtype)
-        q, k, v = self.project(e).split([D_EDGE, D_EDGE, NUM_HEADS * D_EDGE], dim=-1)
-        q, k, v = (part.unflatten(-1, (NUM_HEADS, -1)).transpose(1, 2) for part in (q, k, v))
-        asked = scaled_dot_product_attention(q, k, v, attn_mask=mask[:, None, None, :]).mean(1)
-        return asked[torch.arange(len(table)), offset.diff() - 1]
-
-
 def one_after_the_other(make: Callable[[], nn.Module]) -> Both:
     """Two encoders that know nothing of each other."""
     enc_i, enc_a = make(), make()
     return lambda e_hat, offset: (enc_i(e_hat, offset), enc_a(e_hat, offset))
+
+
+def padded(make: Callable[[int, int], nn.Module]) -> Both:
+    """Two of the rivals' encoders, which pad to the longest."""
+    enc_i, enc_a = make(D_IN, D_EDGE), make(D_IN, D_EDGE)
+
+    def run(e_hat: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
+        place = offset[:-1], offset.diff()
+        return enc_i(e_hat, *place), enc_a(e_hat, *place)
+
+    return run
 
 
 def ours(encoder: Encoder) -> Both:
@@ -144,9 +114,9 @@ def twin() -> Both:
 def ways(encoder: Encoder) -> dict[str, Both]:
     """What is compared: the ways to run the two encoders."""
     if encoder == "transformer":
-        return {"padded": one_after_the_other(PaddedTransformer), "ours": ours(encoder)}
-    padded, buckets = one_after_the_other(PaddedLSTM), one_after_the_other(BucketLSTM)
-    return {"padded": padded, "buckets": buckets, "twin": twin(), "ours": ours(encoder)}
+        return {"padded": padded(PaddedTransformer), "ours": ours(encoder)}
+    buckets = one_after_the_other(BucketLSTM)
+    return {"padded": padded(PaddedLSTM), "buckets": buckets, "twin": twin(), "ours": ours(encoder)}
 
 
 def run_once(both: Both, e_hat: Tensor, offset: Tensor, clock: Clock) -> float:
@@ -221,6 +191,13 @@ def lstm_figures(rounds: list[Round]) -> dict[str, float]:
     return figures
 
 
+def transformer_figures(rounds: list[Round]) -> dict[str, float]:
+    """The ratio within each round."""
+    if "padded" not in rounds[0].seconds:
+        return {}
+    return {"transformer_speedup": median(r.seconds["padded"] / r.seconds["ours"] for r in rounds)}
+
+
 def measure(encoder: Encoder, num_edges: int, num_rounds: int, skip_padded: bool, clock: str) -> dict[str, object]:
     """The figures of this machine, and what it is."""
     load_before = os.getloadavg()[0]
@@ -232,7 +209,7 @@ def measure(encoder: Encoder, num_edges: int, num_rounds: int, skip_padded: bool
         "edges": num_edges,
         "mean_length": round(statistics.mean(r.num_events / r.num_edges for r in rounds), 2),
         **{f"{name}_ms": median(1000 * r.seconds[name] for r in rounds) for name in rounds[0].seconds},
-        **(lstm_figures(rounds) if encoder == "lstm" else {}),
+        **(lstm_figures(rounds) if encoder == "lstm" else transformer_figures(rounds)),
         "clock": clock,
         "rounds": num_rounds,
         "threads": torch.get_num_threads(),

@@ -5,7 +5,8 @@
 A step is: choose the neighbours of 32 accounts (10 x 10), gather their histories, forward, backward, Adam. Histories
 have mean length 4 and at most 256 events of 8 features, everything is 64 wide. Rivals (benchmarks/rivals) get the same
 batches: *padded* pads every history to the longest and encodes every edge as often as it is met; *packed* is the same
-with pack_padded_sequence; *pyg* encodes each edge once and leaves the layers to PyG.
+with pack_padded_sequence; *pyg* encodes each edge once and leaves the layers to PyG. *tgat* is this project's own TGAT,
+a smaller model that reads single events, ten a query, with its own sampler.
 
 Memory is what the process grows by, at its peak, over a step (the kernel's own count of resident pages).
 """
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +29,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from graphs import heavy_tailed_store
-from gtea.batch import Batch
-from gtea.config import RunConfig, read_config
+from gtea.batch import Batch, EventBatch
+from gtea.config import RunConfig, read_config, variant
+from gtea.families import NodeBatches, family_of
 from gtea.nn.classifier import NodeClassifier
 from gtea.sampling.collate import Collator
 from gtea.sampling.inputs import collator_for, input_spec, preprocessing_for
@@ -82,14 +85,23 @@ class Bench:
         """The accounts of a batch: others in every batch."""
         return np.random.default_rng(number).permutation(NODES)[:size]
 
-    def step(self, network: nn.Module, size: int) -> Callable[[int], object]:
+    def step(self, network: nn.Module, size: int, batches: NodeBatches | None = None) -> Callable[[int], object]:
         """One training step with fresh accounts."""
         optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)
+        made = batches or self.collator
 
         def run(number: int) -> None:
-            learn(network, optimiser, self.collator.batch(self.seeds(number, size), number))
+            learn(network, optimiser, made.batch(self.seeds(number, size), number))
 
         return run
+
+    def tgat_step(self, size: int) -> Callable[[int], object]:
+        """The same of TGAT."""
+        config = replace(self.config, model=variant("tgat"))
+        family = family_of(config.model)
+        network = family.classifier(config.model, self.spec, 2, 0)
+        batches = family.node_batches(self.store, self.store.as_of().cut, self.preprocessing, config)
+        return self.step(network, size, batches)
 
     def facts(self) -> dict[str, Any]:
         """Sizes of the graph and of a batch."""
@@ -103,7 +115,7 @@ class Bench:
         }
 
 
-def learn(network: nn.Module, optimiser: torch.optim.Optimizer, batch: Batch) -> Tensor:
+def learn(network: nn.Module, optimiser: torch.optim.Optimizer, batch: Batch | EventBatch) -> Tensor:
     """Forward, backward, Adam."""
     optimiser.zero_grad(set_to_none=True)
     loss = functional.cross_entropy(network(batch), torch.arange(batch.num_within[0]) % 2)
@@ -126,14 +138,15 @@ def speed(bench: Bench, rounds: int) -> dict[str, Any]:
         pass
     else:
         ways["pyg"] = PyGGTEA(PackedLSTM, *widths)
-    seconds = medians({name: bench.step(network, 32) for name, network in ways.items()}, rounds)
+    steps = {name: bench.step(network, 32) for name, network in ways.items()}
+    seconds = medians({**steps, "tgat": bench.tgat_step(32)}, rounds)
     return {
         "rounds": rounds,
         **{f"{name}_ms": round(1e3 * value, 1) for name, value in seconds.items()},
         "step_speedup": round(seconds["padded"] / seconds["ours"], 1),
         **{
             f"step_speedup_{name}": round(seconds[name] / seconds["ours"], 1)
-            for name in ("packed", "pyg")
+            for name in ("packed", "pyg", "tgat")
             if name in seconds
         },
     }
