@@ -30,6 +30,7 @@ class Purpose(IntEnum):
     VECTORS = 4
     DROPOUT = 5
     SPLIT = 6
+    TRIALS = 7
 
 
 @jit

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gtea.config import RunConfig, config_from_json, read_config
+from gtea.config import RunConfig, config_from_json, read_config, with_settings
 from gtea.errors import UsageError
 
 
@@ -44,3 +44,9 @@ def test_files_that_can_not_be(tmp_path: Path, content: str, message: str) -> No
     with pytest.raises(UsageError) as error:
         read_config(tmp_path / "run.toml")
     assert message in str(error.value)
+
+
+def test_settings_by_their_names_are_checked_like_any_other() -> None:
+    assert with_settings(RunConfig(), {"train.lr": 1, "model.num_layers": 3}, "space.toml").train.lr == 1.0
+    with pytest.raises(UsageError, match=r"unknown key 'trian\.lr' in space\.toml\. Did you mean 'train\.lr'\?"):
+        with_settings(RunConfig(), {"trian.lr": 1}, "space.toml")

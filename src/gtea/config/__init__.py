@@ -10,6 +10,8 @@ from gtea.config.run import (
     config_from_json,
     link_defaults,
     read_config,
+    read_toml,
+    with_settings,
 )
 
 __all__ = [
@@ -28,5 +30,7 @@ __all__ = [
     "config_from_json",
     "link_defaults",
     "read_config",
+    "read_toml",
     "variant",
+    "with_settings",
 ]

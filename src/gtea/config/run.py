@@ -120,7 +120,7 @@ def read_config(path: Path | None, settings: Sequence[str] = (), base: RunConfig
     """The configuration of a run: defaults (or ``base``), then a TOML file, then ``section.key=value`` settings."""
     values = (base or RunConfig()).to_json()
     if path is not None:
-        _overlay(values, _read_toml(path), path.name)
+        _overlay(values, read_toml(path, "--config"), path.name)
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals:
@@ -130,17 +130,29 @@ def read_config(path: Path | None, settings: Sequence[str] = (), base: RunConfig
     return config_from_json(values)
 
 
+def with_settings(config: RunConfig, settings: Mapping[str, Any], where: str) -> RunConfig:
+    """The configuration with other values of some settings, by their dotted names.
+
+    Args:
+        where: Who gives them, for the message that refuses them.
+    """
+    values = config.to_json()
+    _overlay(values, settings, where)
+    return config_from_json(values)
+
+
 def config_from_json(values: Mapping[str, Any]) -> RunConfig:
     """The configuration that ``to_json`` wrote."""
     sections = typing.get_type_hints(RunConfig)
     return RunConfig(**{name: _section(kind, name, values[name]) for name, kind in sections.items()})
 
 
-def _read_toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path, option: str) -> dict[str, Any]:
+    """What a TOML file holds, or an error that says what is wrong with it and which option named it."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise UsageError(f"{path}: no such file. Check --config.") from error
+        raise UsageError(f"{path}: no such file. Check {option}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path.name}: is not valid TOML ({error}). Mend it there.") from error
 

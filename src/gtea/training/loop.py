@@ -62,6 +62,10 @@ class Report:
 Listener = Callable[[Report], None]
 
 
+class DivergenceError(ModelError):
+    """The loss is no number any more: these settings lead nowhere, others may."""
+
+
 def silent(report: Report) -> None:
     """The listener of somebody who doesn't care."""
 
@@ -127,7 +131,7 @@ def _step(
     state.optimiser.step()
     value = float(loss.detach())
     if not math.isfinite(value):
-        raise ModelError(
+        raise DivergenceError(
             f"training: the loss is {value} in epoch {state.progress.epoch}. "
             "Lower train.lr, or look for extreme values in the features."
         )

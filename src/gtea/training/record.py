@@ -62,10 +62,16 @@ def resume(folder: Path, run: Run) -> None:
         raise ModelError(
             f"{folder}: holds no run to resume ({RUN} can't be read). Check the path, or begin it with --out."
         ) from error
-    asked = json.loads(json.dumps(run.to_json()))  # tuples become lists, as they are in the file
-    for name, before, now in _differences(begun, asked, ""):
+    require_same(folder, begun, run.to_json())
+
+
+def require_same(folder: Path, begun: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
+    """Refuse to go on where what is asked differs from what was asked when it began, naming the first field."""
+    now = json.loads(json.dumps(asked))  # tuples become lists, as they are in the file
+    before = {name: begun.get(name) for name in now}  # versions may differ
+    for name, old, new in _differences(before, now, ""):
         raise UsageError(
-            f"--resume {folder}: {name} was {before!r} when the run began (got {now!r}). "
+            f"--resume {folder}: {name} was {old!r} when the run began (got {new!r}). "
             "Resume with the same data and settings, or begin a new run."
         )
 
@@ -98,10 +104,10 @@ def _is_free(folder: Path) -> bool:
 
 def _differences(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str) -> list[tuple[str, Any, Any]]:
     found: list[tuple[str, Any, Any]] = []
-    for name, value in now.items():
-        old = before.get(name)
-        if isinstance(value, dict) and isinstance(old, dict):
-            found += _differences(old, value, f"{prefix}{name}.")
-        elif old != value:
-            found.append((f"{prefix}{name}", old, value))
+    for name in {**now, **before}:
+        old, new = before.get(name), now.get(name)
+        if isinstance(new, dict) and isinstance(old, dict):
+            found += _differences(old, new, f"{prefix}{name}.")
+        elif old != new:
+            found.append((f"{prefix}{name}", old, new))
     return found

@@ -93,26 +93,12 @@ def train_task(task: Task[Network], listener: Listener, *, resume: bool = False)
     A finished run that is resumed gives the model that is there: writing its files again, one after the other, would
     put a whole model at risk.
     """
-    torch.use_deterministic_algorithms(True)
     began = time.monotonic()
-    identity = _identity(task)
-    if resume:
-        record.resume(task.folder, identity)
-        if record.finished(task.folder):
-            record.discard_checkpoint(task.folder)
-            return load_model(task.folder)
-    else:
-        record.require_free(task.folder)
-    alone = not family_of(task.config.model).reads_events
-    preprocessing = preprocessing_for(task.store, task.split.train.as_of, task.config, accounts_alone=alone)
-    if not resume:
-        record.begin(task.folder, identity)  # not earlier: what the store can't give must not leave a run behind
-    network = task.network(input_spec(preprocessing)).to(task.device)
-    lessons = task.lessons(network, preprocessing)
-    if isinstance(network, FittedAtOnce):
-        progress = _fit_at_once(network, lessons)
-    else:
-        progress = _fit(task, network, lessons, listener, resume=resume)
+    _enter(task, resume=resume)
+    if resume and record.finished(task.folder):
+        record.discard_checkpoint(task.folder)
+        return load_model(task.folder)
+    preprocessing, network, progress = _trained(task, listener, resume=resume)
     judged = task.judged(network, preprocessing)
     model = _saved(task, network, progress, preprocessing, judged, time.monotonic() - began)
     save_model(task.folder, model, model_card(model))
@@ -120,11 +106,48 @@ def train_task(task: Task[Network], listener: Listener, *, resume: bool = False)
     return model
 
 
-def _fit_at_once(network: FittedAtOnce, lessons: Lessons[Any]) -> Progress:
+def try_task(task: Task[Network], listener: Listener, *, resume: bool = False) -> Progress:
+    """Train and look at the validation part alone: nothing of the test part is scored, and no model is saved."""
+    _enter(task, resume=resume)
+    _, _, progress = _trained(task, listener, resume=resume)
+    return progress
+
+
+def identity_of(task: Task[Network]) -> record.Run:
+    """Everything that decides the bytes of a task's weights."""
+    kind = {"kind": task.answers()["task"], **task.choices(), "split": task.split.describe()}
+    return record.Run(task.config.to_json(), kind, task.store.digest, record.threads(), arithmetic())
+
+
+def _enter(task: Task[Network], *, resume: bool) -> None:
+    """Refuse a folder that is not free, or holds another run than the one to go on with."""
+    if resume:
+        record.resume(task.folder, identity_of(task))
+    else:
+        record.require_free(task.folder)
+
+
+def _trained(task: Task[Network], listener: Listener, *, resume: bool) -> tuple[Preprocessing, Network, Progress]:
+    """The network with its best weights."""
+    torch.use_deterministic_algorithms(True)
+    alone = not family_of(task.config.model).reads_events
+    preprocessing = preprocessing_for(task.store, task.split.train.as_of, task.config, accounts_alone=alone)
+    if not resume:
+        record.begin(task.folder, identity_of(task))  # not earlier: what the store can't give leaves no run behind
+    network = task.network(input_spec(preprocessing)).to(task.device)
+    lessons = task.lessons(network, preprocessing)
+    if isinstance(network, FittedAtOnce):
+        progress = _fit_at_once(network, lessons, task.config.train.metric)
+    else:
+        progress = _fit(task, network, lessons, listener, resume=resume)
+    return preprocessing, network, progress
+
+
+def _fit_at_once(network: FittedAtOnce, lessons: Lessons[Any], metric: str) -> Progress:
     """There are no epochs, and nothing to take up again: a run that was killed begins anew."""
     items = np.arange(lessons.num_items)
     network.fit(lessons.make(items, 0), *lessons.answers_of(items))
-    return Progress(finished=True)
+    return Progress(finished=True, best_metric=lessons.judge()[metric])
 
 
 def _fit(task: Task[Network], network: Network, lessons: Lessons[Any], listener: Listener, *, resume: bool) -> Progress:
@@ -144,11 +167,6 @@ def _fit(task: Task[Network], network: Network, lessons: Lessons[Any], listener:
     train(state, loader, lessons.loss_of, lessons.judge, config.train, task.folder, listener)
     network.load_state_dict(state.best)
     return state.progress
-
-
-def _identity(task: Task[Network]) -> record.Run:
-    kind = {"kind": task.answers()["task"], **task.choices(), "split": task.split.describe()}
-    return record.Run(task.config.to_json(), kind, task.store.digest, record.threads(), arithmetic())
 
 
 def _saved(

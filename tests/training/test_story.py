@@ -1,0 +1,28 @@
+"""A try trains as a run does, and never looks at the test part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gtea.training.loop import silent
+from gtea.training.nodes import NodeRun, train_nodes
+from gtea.training.story import try_task
+
+
+def test_a_try_follows_the_same_epochs_without_the_test_part(run_of: Callable[..., NodeRun]) -> None:
+    run, tried = run_of("run"), run_of("try")
+    assert tried.split.test is not None
+    trap = replace(tried.split.test, index=np.array([10**9]))  # whoever scores it goes beyond the labels
+    tried = replace(tried, split=replace(tried.split, test=trap))
+    train_nodes(run, silent)
+    progress = try_task(tried, silent)
+    assert len(progress.history) == 3
+    assert (tried.folder / "metrics.jsonl").read_bytes() == (run.folder / "metrics.jsonl").read_bytes()
+    assert not (tried.folder / "manifest.json").exists()
+    assert try_task(tried, silent, resume=True) == progress
+    with pytest.raises(IndexError):
+        train_nodes(tried, silent, resume=True)
