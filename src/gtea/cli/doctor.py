@@ -27,6 +27,8 @@ _OPTIONAL = {
     "torch_geometric": ("PyG interop", "pip install 'gtea[pyg]'"),
     "pandas": ("pandas frames in and out", "pip install 'gtea[pandas]'"),
     "polars": ("polars frames in and out", "pip install 'gtea[polars]'"),
+    "optuna": ("gtea tune --search tpe", "pip install 'gtea[tune]'"),
+    "matplotlib": ("pictures", "pip install 'gtea[plots]'"),
 }
 
 

@@ -25,6 +25,7 @@ _COMMANDS = {
     "verify": ("gtea.cli.verify", "Check every digest and invariant of a store."),
     "export": ("gtea.cli.export", "Write a store's events to Parquet, CSV or PyG tensors."),
     "train": ("gtea.cli.train", "Train GTEA on labelled accounts."),
+    "tune": ("gtea.cli.tune", "Find settings by the validation part, never by the test part."),
     "evaluate": ("gtea.cli.evaluate", "Judge a model by labelled accounts."),
     "score": ("gtea.cli.score", "Score and rank accounts with a model."),
     "datasets": ("gtea.cli.datasets", "List, fetch and prepare public data sets."),

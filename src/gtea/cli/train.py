@@ -76,7 +76,7 @@ def command(
     from gtea.training.board import with_board
     from gtea.training.request import LinkRequest, NodeRequest, run_folds, run_once
 
-    options = _options_of(task, {**options, "folds": folds})
+    options = options_of(task, {**options, "folds": folds})
     options["config"] = Path(config) if config else None
     read = LinkRequest.read if task == "links" else NodeRequest.read
     request = read(Path(store), variant=variant, **options)
@@ -108,7 +108,7 @@ def _print_left_out(split: dict[str, Any]) -> None:
             click.echo(f"left out: {count:,} {reason.replace('_', ' ')}")
 
 
-def _options_of(task: str, options: dict[str, Any]) -> dict[str, Any]:
+def options_of(task: str, options: dict[str, Any]) -> dict[str, Any]:
     """The options that the task takes; those of the other task must not be given."""
     others = ("graph_until",) if task == "nodes" else ("labels", "positive", "folds", "unknown")
     for name in others:

@@ -1,0 +1,233 @@
+"""``gtea tune``."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gtea.cli.output import json_option, print_json, print_unknown, printable, training_bar, training_line
+from gtea.cli.train import device_option, options_of, unknown_option
+from gtea.errors import UsageError
+
+if TYPE_CHECKING:
+    from gtea.tuning.attempt import Request
+    from gtea.tuning.study import Listener, Search, Standing
+    from gtea.tuning.trials import Trial
+
+_TRIALS = 20
+_TOP = 5
+
+
+@click.command("tune")
+@click.argument("store")
+@click.option(
+    "--task",
+    type=click.Choice(["nodes", "links"]),
+    default="nodes",
+    show_default=True,
+    help="Classify labelled accounts, or foretell which pairs have events.",
+)
+@click.option("--labels", metavar="FILE", help="Nodes: table of account, label and perhaps known_at.")
+@click.option("--graph-until", metavar="T", help="Links: events before T are the graph; default the first half.")
+@click.option("--out", metavar="DIR", required=True, help="The folder to create, or to go on with.")
+@click.option(
+    "--search",
+    "kind",
+    type=click.Choice(["grid", "random", "tpe"]),
+    default="random",
+    show_default=True,
+    help="Every combination; some at random; or those that look best after what was tried (needs Optuna).",
+)
+@click.option("--trials", metavar="N", type=int, help=f"How many to try, {_TRIALS} by default; the grid has its own.")
+@click.option("--space", metavar="FILE", help="What to search, in TOML; default the paper's grid.")
+@click.option(
+    "--seed", default=0, show_default=True, metavar="S", help="Of the search; that of training is train.seed."
+)
+@click.option("--no-prune", is_flag=True, help="Train every trial to its end, also one that falls behind the median.")
+@click.option(
+    "--final", is_flag=True, help="Then train the best settings into DIR/model and judge them on the test part."
+)
+@click.option("--resume", is_flag=True, help="Go on with the search in --out, where one has begun.")
+@click.option("--variant", metavar="NAME", help="gtea-l, gtea-l+t (default), gtea-tx, gtea-tx+t or gtea-he.")
+@click.option("--config", metavar="FILE", help="Settings of all trials in TOML, except those that are searched.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One setting of all trials.")
+@click.option("--as-of", metavar="T", help="Nothing at or after T is used: a date, or a number in the input's unit.")
+@click.option("--positive", metavar="CLASS", help="The class whose probability is the score; else the rarer one.")
+@unknown_option
+@device_option
+@json_option
+def command(
+    store: str,
+    task: str,
+    out: str,
+    config: str | None,
+    resume: bool,
+    final: bool,
+    as_json: bool,
+    kind: Any,
+    trials: int | None,
+    space: str | None,
+    seed: int,
+    no_prune: bool,
+    **options: Any,
+) -> None:
+    """Find settings for STORE by the validation part, never by the test part.
+
+    Each trial trains on the training part and is judged by train.metric of the validation part; the test part is not
+    looked at. The best settings go to DIR/best.toml, all trials to DIR/trials.csv and trials.png.
+
+    \b
+      gtea tune payments.store --labels labels.csv --out tuned
+      gtea train payments.store --labels labels.csv --config tuned/best.toml --out payments.model
+      gtea tune payments.store --labels labels.csv --search tpe --trials 50 --space space.toml --out tuned --resume
+
+    A space is a TOML file such as
+
+    \b
+      [model]
+      num_layers = [1, 2]
+      "d_node, d_edge" = [32, 64]                        # both the same
+      [train]
+      lr = { low = 1e-4, high = 1e-2, log = true }
+
+    Without one it is the paper's grid, less what --set settles. Killed at any moment, a search goes on with --resume
+    to the same trials; with a higher --trials it goes on further.
+    """
+    from gtea.training.request import LinkRequest, NodeRequest
+    from gtea.tuning.study import train_best, tune
+
+    read = LinkRequest.read if task == "links" else NodeRequest.read
+    asked = options_of(task, options)
+    request = read(Path(store), config=Path(config) if config else None, **asked)
+    search = _search(request, kind, trials, space, seed, no_prune, options["settings"])
+    folder = Path(out).absolute()
+    with tuning_bar() as listener:
+        made = tune(request, search, folder, listener, resume=resume)
+    result = _result(request, search, made, folder)
+    if final:
+        with training_bar() as bar:
+            result["final"] = train_best(request, made, folder, bar)
+    if as_json:
+        print_json(result)
+    else:
+        _show(result)
+
+
+def _search(
+    request: Request,
+    kind: Any,
+    trials: int | None,
+    space: str | None,
+    seed: int,
+    no_prune: bool,
+    settings: tuple[str, ...],
+) -> Search:
+    from gtea.tuning.pruning import MedianRule
+    from gtea.tuning.space import paper_space, read_space
+    from gtea.tuning.study import Search
+
+    if kind == "grid" and trials is not None:
+        raise UsageError(
+            "--trials: has no meaning with --search grid, which tries all. Leave it out, or search random."
+        )
+    settled = [setting.partition("=")[0].strip() for setting in settings]
+    if space is None:
+        searched = paper_space(request.config, settled)
+    else:
+        searched = read_space(Path(space), request.config, settled)
+    return Search(kind, searched, _TRIALS if trials is None else trials, seed, None if no_prune else MedianRule())
+
+
+def _result(request: Request, search: Search, trials: list[Trial], out: Path) -> dict[str, Any]:
+    from gtea.training.request import NodeRequest
+    from gtea.tuning.best import BEST
+    from gtea.tuning.picture import can_draw, draw
+    from gtea.tuning.study import TABLE
+    from gtea.tuning.trials import ranked
+
+    metric, top = request.config.train.metric, ranked(trials)[:_TOP]
+    pictures = draw(out / TABLE, search.space, trials, metric) if can_draw() else []
+    return {
+        "out": str(out),
+        "metric": f"validation_{metric}",
+        "trials": len(trials),
+        "states": {state: sum(t.state == state for t in trials) for state in ("finished", "pruned", "failed")},
+        "space": search.space.to_json(),
+        "combinations": search.space.size,
+        "best": top[0].to_json(),
+        "top": [trial.to_json() for trial in top],
+        "config": str(out / BEST),
+        "table": str(out / TABLE),
+        "pictures": [str(path) for path in pictures],
+        "labels": request.labels.report if isinstance(request, NodeRequest) else {},
+    }
+
+
+def _show(result: dict[str, Any]) -> None:
+    states = ", ".join(f"{count} {state}" for state, count in result["states"].items() if count)
+    among = "" if result["combinations"] is None else f" of {result['combinations']:,} combinations"
+    click.echo(f"{result['trials']} trials{among}: {states}")
+    print_unknown(result["labels"])
+    click.echo("\n".join(["", *_table(result), ""]))
+    click.echo(f"best settings in {printable(result['config'])}: gtea train --config takes them")
+    pictures = " and ".join(Path(path).name for path in result["pictures"])
+    click.echo(f"all trials in {Path(result['table']).name}{', ' if pictures else ''}{pictures}")
+    if not pictures:
+        click.echo("no picture: Matplotlib is missing. To mend: pip install 'gtea[plots]'")
+    if "final" in result:
+        click.echo(f"model in {printable(result['final']['out'])}")
+    for name, value in result.get("final", {}).get("test", {}).items():
+        click.echo(f"test {name:<22} {value:.4f}")
+
+
+def _table(result: dict[str, Any]) -> list[str]:
+    """The best trials, a column for each setting."""
+    columns = [label.split(", ") for label in result["space"]]
+    short = [", ".join(name.partition(".")[2] for name in names) for names in columns]
+    head = ["trial", result["metric"], "epochs", *short]
+    rows = [
+        [str(trial["number"]), f"{trial['metric']:.4f}", str(trial["epochs"])]
+        + [_text(trial["settings"][names[0]]) for names in columns]
+        for trial in result["top"]
+    ]
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in (head, *rows)]
+
+
+def _text(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else printable(str(value))
+
+
+@contextlib.contextmanager
+def tuning_bar() -> Iterator[Listener]:
+    """A progress bar over trials on standard error, the one that runs below it; silent where that is no terminal."""
+    if not sys.stderr.isatty():
+        yield lambda standing: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        search = bar.add_task("trials", total=None)
+        trial = bar.add_task("training", total=1.0)
+
+        def show(standing: Standing) -> None:
+            done = (standing.report.epoch + standing.report.done) / standing.report.epochs
+            bar.update(
+                search, description=search_line(standing), total=standing.trials, completed=standing.number - 1 + done
+            )
+            bar.update(trial, description=f"  {training_line(standing.report)}", completed=done)
+
+        yield show
+
+
+def search_line(standing: Standing) -> str:
+    """Where a search stands, in one line."""
+    best = "" if standing.best is None else f", best {standing.report.metric.replace('_', ' ')} {standing.best:.4f}"
+    return f"trial {standing.number} of {standing.trials}{best}"

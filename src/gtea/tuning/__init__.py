@@ -1,0 +1,1 @@
+"""Settings, found by the validation part and never by the test part."""
