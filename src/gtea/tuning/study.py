@@ -92,7 +92,7 @@ def tune(request: Request, search: Search, out: Path, listener: Listener, *, res
         _write_results(out, request, trials)
     if not ranked(trials):
         raise ModelError(
-            f"tune: none of {len(trials)} trials finished (trial 1: {trials[0].reason}). Change the space."
+            f"tune: a trial must finish (got none of {len(trials)}). Change the space; trial 1 said: {trials[0].reason}"
         )
     return trials
 
