@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gtea.cli.tune import search_line
+from gtea.cli.tune import search_line, trial_line
 from gtea.training.loop import Report
 from gtea.tuning.study import Standing
 
@@ -43,6 +44,7 @@ def test_what_it_prints_and_that_train_takes_what_it_found(
     resumed = gtea(*words, "--trials", 3, "--seed", 5, "--resume", "--json")
     result = json.loads(resumed.out)
     assert result["trials"] == 3
+    assert result["split"]["left_out"] == json.loads(trained.out)["split"]["left_out"]
     two = [trial for trial in result["top"] if trial["number"] <= 2]
     assert json.loads(trained.out)["validation"]["macro_f1"] == max(trial["metric"] for trial in two)
     assert "final" not in result
@@ -92,3 +94,5 @@ def test_the_line_over_the_bar() -> None:
     report = Report(Path("t"), 0, 3, 0.5, 0.7, 100.0, "macro_f1", None)
     assert search_line(Standing(2, 20, 0.5, report)) == "trial 2 of 20, best macro f1 0.5000"
     assert search_line(Standing(1, 20, None, report)) == "trial 1 of 20"
+    assert trial_line(report) == "epoch 1 of 3: loss 0.7000"
+    assert trial_line(replace(report, best=0.25)) == "epoch 1 of 3: loss 0.7000, best 0.2500"

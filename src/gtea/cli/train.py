@@ -91,13 +91,13 @@ def command(
         return
     click.echo(f"model in {printable(result['out'])}")
     print_unknown(result.get("labels", {}))
-    _print_left_out(result.get("split", {}))
+    print_left_out(result.get("split", {}))
     for name, value in result["test"].items():
         spread = f" +- {value['std']:.4f}" if isinstance(value, dict) else ""
         click.echo(f"test {name:<22} {value['mean'] if isinstance(value, dict) else value:.4f}{spread}")
 
 
-def _print_left_out(split: dict[str, Any]) -> None:
+def print_left_out(split: dict[str, Any]) -> None:
     """Say which examples are in no part, and why."""
     reasons = dict(split.get("left_out", {}))
     reasons["pairs_without_negative"] = sum(

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gtea.cli.output import json_option, print_json, print_unknown, printable, training_bar, training_line
-from gtea.cli.train import device_option, options_of, unknown_option
+from gtea.cli.output import json_option, print_json, print_unknown, printable, training_bar
+from gtea.cli.train import device_option, options_of, print_left_out, unknown_option
 from gtea.errors import UsageError
 
 if TYPE_CHECKING:
+    from gtea.training.loop import Report
     from gtea.tuning.attempt import Request
     from gtea.tuning.study import Listener, Search, Standing
     from gtea.tuning.trials import Trial
@@ -165,6 +166,7 @@ def _result(request: Request, search: Search, trials: list[Trial], out: Path) ->
         "table": str(out / TABLE),
         "pictures": [str(path) for path in pictures],
         "labels": request.labels.report if isinstance(request, NodeRequest) else {},
+        "split": request.once(out).split.describe(),
     }
 
 
@@ -173,6 +175,7 @@ def _show(result: dict[str, Any]) -> None:
     among = "" if result["combinations"] is None else f" of {result['combinations']:,} combinations"
     click.echo(f"{result['trials']} trials{among}: {states}")
     print_unknown(result["labels"])
+    print_left_out(result["split"])
     click.echo("\n".join(["", *_table(result), ""]))
     click.echo(f"best settings in {printable(result['config'])}: gtea train --config takes them")
     pictures = " and ".join(Path(path).name for path in result["pictures"])
@@ -217,14 +220,26 @@ def tuning_bar() -> Iterator[Listener]:
         search = bar.add_task("trials", total=None)
         trial = bar.add_task("training", total=1.0)
 
+        shown = 0
+
         def show(standing: Standing) -> None:
+            nonlocal shown
+            if standing.number != shown:
+                shown = standing.number
+                bar.reset(trial)
             done = (standing.report.epoch + standing.report.done) / standing.report.epochs
             bar.update(
                 search, description=search_line(standing), total=standing.trials, completed=standing.number - 1 + done
             )
-            bar.update(trial, description=f"  {training_line(standing.report)}", completed=done)
+            bar.update(trial, description=f"  {trial_line(standing.report)}", completed=done)
 
         yield show
+
+
+def trial_line(report: Report) -> str:
+    """Where the trial that runs stands, in less room than a training of its own has."""
+    best = "" if report.best is None else f", best {report.best:.4f}"
+    return f"epoch {report.epoch + 1} of {report.epochs}: loss {report.loss:.4f}{best}"
 
 
 def search_line(standing: Standing) -> str:
