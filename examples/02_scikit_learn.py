@@ -23,7 +23,7 @@ store = gtea.ingest(
 
 # An example is the id of an account. All else comes from the store, which all copies of the estimator share.
 x, y = labels["account"].to_numpy(), labels["label"].to_numpy() == "illicit"
-model = gtea.GTEAClassifier(store, epochs=epochs, lr=0.01, d_node=32, d_edge=32, max_events=16)
+model = gtea.GTEAClassifier(store, epochs=epochs, lr=0.01, batch_size=32, d_node=32, d_edge=32, max_events=16)
 
 # All folds see the same graph and differ in whose labels are known. To be judged on accounts that appear later, as
 # a model is in use, run gtea train: it splits by time.

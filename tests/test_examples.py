@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
 SAYS = {
-    "01_csv_to_ranked_accounts.py": r"<gtea\.Store payments\.store: 80 nodes.*\n(0\.\d+  A\d+  \w+\n){10}$",
+    "01_csv_to_ranked_accounts.py": r"<gtea\.Store payments\.store: 200 nodes.*\n(0\.\d+  A\d+  \w+\n){10}$",
     "02_scikit_learn.py": r"average precision .*\nlstm .*\nstatistics .*\nlogistic regression on embeddings of 32",
     "03_links.py": r"pairs, \d+ of which have a payment in April.*\nMay: ROC-AUC 0\.\d+",
     "04_calibrated.py": r"plain +0\.\d+ .*\ncalibrated +0\.\d+ ",
@@ -32,7 +32,7 @@ def test_the_readme_names_every_example() -> None:
 def test_an_example_runs(script: Path, tmp_path: Path) -> None:
     lines = script.read_text().splitlines()
     assert 20 <= len(lines) <= 45
-    command = [sys.executable, "-W", "error", str(script), "80", "1"]
+    command = [sys.executable, "-W", "error", str(script), "200", "1"]
     done = subprocess.run(
         command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
     )
