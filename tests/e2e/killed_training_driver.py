@@ -68,9 +68,13 @@ def killed(child: int, reached: Callable[[], bool], delay: float) -> bool:
 
 
 def learnt(folder: Path) -> dict[str, str]:
-    """Digests of what was learnt, and the names of all that is there: nothing may be left lying about."""
+    """Digests of what was learnt, and the names of all that is there: nothing may be left lying about.
+
+    TensorBoard's files are a picture of the run and no part of it: who died before the first epoch was drawn has none.
+    """
     digests = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in SAME}
-    return {**dict.fromkeys(sorted(entry.name for entry in folder.iterdir()), ""), **digests}
+    there = sorted(entry.name for entry in folder.iterdir() if entry.name != "tensorboard")
+    return {**dict.fromkeys(there, ""), **digests}
 
 
 def writes_of(path: Path) -> Callable[[], int]:

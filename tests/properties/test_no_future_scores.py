@@ -23,6 +23,7 @@ from gtea.inference import LinkScorer, NodeScorer
 from gtea.nn.classifier import NodeClassifier
 from gtea.nn.link_predictor import LinkPredictor
 from gtea.sampling.inputs import collator_for, input_spec, preprocessing_for
+from gtea.sampling.pairs import PairCollator
 from gtea.sampling.statistics import statistics
 from gtea.store.ingest import ingest
 from gtea.store.store import Store
@@ -80,11 +81,13 @@ def scores(store: Store, config: RunConfig, kind: str) -> list[bytes]:
     nodes = np.array([store.node(account) for account in PAST])
     preprocessing = preprocessing_for(store, CUT, config)
     classifier, predictor = networks(config.model, input_spec(preprocessing))
-    rest = (collator_for(store, CUT, preprocessing, config), config.sampling.batch_size, CPU, 0)
+    collator, rest = collator_for(store, CUT, preprocessing, config), (config.sampling.batch_size, CPU, 0)
     if kind == "links":
         src, dst = np.tile(nodes, 2), np.concatenate([np.roll(nodes, 1), nodes[::-1]])
-        return [LinkScorer(predictor, *rest).probabilities(src, dst).tobytes()]
-    probabilities, embeddings = NodeScorer(classifier, *rest), NodeScorer(classifier.gtea, *rest)
+        pairs = PairCollator(collator, with_histories=predictor.reads_history)
+        return [LinkScorer(predictor, pairs, *rest).probabilities(src, dst).tobytes()]
+    probabilities = NodeScorer(classifier, collator, *rest)
+    embeddings = NodeScorer(classifier.gtea, collator, *rest)
     made = (statistics(store.as_of(CUT), nodes), probabilities.probabilities(nodes), embeddings.outputs(nodes))
     return [values.tobytes() for values in made]
 

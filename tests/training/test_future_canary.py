@@ -20,7 +20,6 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
-from tests.training.kills import silent
 
 from gtea.config import read_config
 from gtea.estimators.classifier import GTEAClassifier
@@ -28,6 +27,7 @@ from gtea.store.ingest import ingest
 from gtea.store.store import Store
 from gtea.tasks.links import split_links
 from gtea.training.links import LinkRun, train_links
+from gtea.training.loop import silent
 
 CUT, END = 1_000, 2_000
 ACCOUNTS, TRAINED = 800, 200
