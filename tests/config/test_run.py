@@ -37,6 +37,7 @@ def test_what_is_saved_can_be_read_again() -> None:
         ),
         ("[features]\nnodes = 5\n", "features.nodes must be a list (got 5)"),
         ("[sampling]\nfanout = 0\n", "sampling.fanout must be at least 1 (got 0)"),
+        ("[train]\nweight_decay = -1.0\n", "train.weight_decay must be at least 0 (got -1.0)"),
     ],
 )
 def test_files_that_can_not_be(tmp_path: Path, content: str, message: str) -> None:

@@ -92,6 +92,7 @@ class RunConfig:
             ("sampling.max_events", self.sampling.max_events, 0),
             ("train.epochs", self.train.epochs, 1),
             ("train.patience", self.train.patience, 1),
+            ("train.weight_decay", self.train.weight_decay, 0),
             ("train.workers", self.train.workers, 0),
             ("train.seed", self.train.seed, 0),
             ("split.folds", self.split.folds, 3),
