@@ -68,7 +68,15 @@ def dated(store_of: Make, times: list[int], **options: Any) -> Store:
 def test_moments_may_be_dates_or_numbers(store_of: Make) -> None:
     seconds = dated(store_of, [86_400, 86_401])
     noon = dt.datetime(1970, 1, 2, tzinfo=dt.UTC)
-    for moment in (86_400, "1970-01-02", "1970-01-02T00:00:00Z", "86400", noon, noon.replace(tzinfo=None)):
+    for moment in (
+        86_400,
+        np.int64(86_400),
+        "1970-01-02",
+        "1970-01-02T00:00:00Z",
+        "86400",
+        noon,
+        noon.replace(tzinfo=None),
+    ):
         assert seconds.as_of(moment).cut == 86_400
     assert seconds.as_of("1970-01-02T00:00:00.5Z").cut == 86_401  # rounds up: 00:00:00 is before it
     assert seconds.as_of("1970-01-02T02:00:00+02:00").cut == 86_400

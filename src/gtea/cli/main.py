@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         error.show()
         code = 2
     except (KeyboardInterrupt, click.exceptions.Abort):
-        click.echo("interrupted; nothing was changed", err=True)
+        click.echo("interrupted; what was finished is kept", err=True)
         code = 130
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output has gone; there is nobody to tell

@@ -6,11 +6,14 @@ import datetime as dt
 import decimal
 import math
 from fractions import Fraction
+from typing import Any
+
+import numpy as np
 
 from gtea.data.times import UNITS_PER_SECOND
 from gtea.errors import UsageError
 
-Moment = int | str | dt.datetime
+Moment = int | np.integer[Any] | str | dt.datetime
 
 _MOST_DIGITS = 30
 _SECONDS = {
@@ -28,6 +31,8 @@ def parse_moment(moment: Moment, unit: str, input_unit: str) -> int:
     Rounding up keeps the promise at the edge: with times in whole seconds, ``as_of`` half past a second hides
     the next second and shows this one.
     """
+    if isinstance(moment, np.integer):  # as grids and frames hold them
+        moment = int(moment)
     if isinstance(moment, bool) or not isinstance(moment, int | str | dt.datetime):
         raise UsageError(
             f"as_of: must be a whole number of {unit!r}, a datetime or ISO 8601 text (got {moment!r}). Convert it."
