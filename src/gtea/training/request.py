@@ -133,6 +133,8 @@ def run_once(
 def run_folds(request: NodeRequest, k: int, out: str | None, resume: str | None, listener: Listener) -> dict[str, Any]:
     """Train a model for each fold, and report mean and spread. A finished fold is not trained again."""
     folder = _folder(out, resume)
+    if resume is None and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{folder}: exists. Go on with --resume, or choose another --out.")
     folds = stratified_folds(request.labels, request.store, k=k, seed=request.config.train.seed, as_of=request.as_of)
     results = []
     for number, split in enumerate(folds):
