@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,17 +18,15 @@ from gtea.sampling.loader import Loader
 Made = TypeVar("Made")
 
 
+@dataclass(frozen=True)
 class NodeScorer:
     """Scores nodes of one view with one network. The same node gets the same score whatever else is asked."""
 
-    def __init__(
-        self, network: torch.nn.Module, batches: NodeBatches, batch_size: int, device: torch.device, workers: int = 1
-    ) -> None:
-        self._network = network
-        self._batches = batches
-        self._batch_size = batch_size
-        self._device = device
-        self._workers = workers
+    network: torch.nn.Module
+    batches: NodeBatches
+    batch_size: int
+    device: torch.device
+    workers: int = 1
 
     def probabilities(self, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
         """One row of class probabilities for each node."""
@@ -41,45 +40,43 @@ class NodeScorer:
         """Each distinct node is computed once."""
         unique, places = np.unique(nodes, return_inverse=True)
         loader = Loader(
-            lambda items, epoch: self._batches.batch(unique[items], epoch),
+            lambda items, epoch: self.batches.batch(unique[items], epoch),
             len(unique),
-            batch_size=self._batch_size,
+            batch_size=self.batch_size,
             shuffle=False,
-            workers=self._workers,
+            workers=self.workers,
         )
 
         def answer(batch: Any) -> Tensor:
-            return finish(self._network(batch.to(self._device)).double())
+            return finish(self.network(batch.to(self.device)).double())
 
-        return _answers(self._network, loader, answer)[places]
+        return _answers(self.network, loader, answer)[places]
 
 
+@dataclass(frozen=True)
 class LinkScorer:
     """Scores pairs of one view with one network. The same pair gets the same score whatever else is asked."""
 
-    def __init__(
-        self, network: torch.nn.Module, batches: PairBatches, batch_size: int, device: torch.device, workers: int = 1
-    ) -> None:
-        self._network = network
-        self._batches = batches
-        self._batch_size = batch_size
-        self._device = device
-        self._workers = workers
+    network: torch.nn.Module
+    batches: PairBatches
+    batch_size: int
+    device: torch.device
+    workers: int = 1
 
     def probabilities(self, src: NDArray[np.int64], dst: NDArray[np.int64]) -> NDArray[np.float64]:
         """The probability of a link for each pair."""
         loader = Loader(
-            lambda items, epoch: self._batches.batch(src[items], dst[items], epoch),
+            lambda items, epoch: self.batches.batch(src[items], dst[items], epoch),
             len(src),
-            batch_size=self._batch_size,
+            batch_size=self.batch_size,
             shuffle=False,
-            workers=self._workers,
+            workers=self.workers,
         )
 
         def answer(pairs: Any) -> Tensor:
-            return torch.sigmoid(self._network(pairs.to(self._device)).double())
+            return torch.sigmoid(self.network(pairs.to(self.device)).double())
 
-        return _answers(self._network, loader, answer)
+        return _answers(self.network, loader, answer)
 
 
 def _answers(network: torch.nn.Module, loader: Loader[Made], answer: Callable[[Made], Tensor]) -> NDArray[np.float64]:

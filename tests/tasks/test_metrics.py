@@ -11,6 +11,7 @@ from sklearn.calibration import calibration_curve
 
 from gtea.errors import DataError, UsageError
 from gtea.tasks import metrics as m
+from gtea.tasks.uncertainty import bootstrap_interval
 
 TRUTH = [1, 0, 1, 0, 0]
 SCORES = [0.9, 0.8, 0.7, 0.7, 0.1]
@@ -145,33 +146,6 @@ def test_link_metrics() -> None:
     assert figures["average_precision"] == pytest.approx(sk.average_precision_score(truth, scores))
 
 
-def test_bootstrap_is_seeded_and_holds_the_value() -> None:
-    truth, scores = random_case(3)
-    first = m.bootstrap_interval(m.average_precision, truth, scores, strata=truth, num_resamples=200, seed=5)
-    assert first == m.bootstrap_interval(m.average_precision, truth, scores, strata=truth, num_resamples=200, seed=5)
-    assert first != m.bootstrap_interval(m.average_precision, truth, scores, strata=truth, num_resamples=200, seed=6)
-    assert first.low < first.value < first.high
-
-
-def test_bootstrap_of_a_mean_is_about_two_standard_errors_wide() -> None:
-    values = np.random.default_rng(0).normal(size=400)
-    interval = m.bootstrap_interval(lambda sample: float(sample.mean()), values, num_resamples=2000)
-    assert interval.high - interval.low == pytest.approx(2 * 1.96 * values.std() / 20, rel=0.1)
-
-
-def test_strata_keep_a_single_positive_in_every_draw() -> None:
-    truth = np.arange(50) == 0
-    interval = m.bootstrap_interval(m.average_precision, truth, np.linspace(1, 0, 50), strata=truth, num_resamples=50)
-    assert interval.value == interval.high == 1
-
-
-def test_mean_and_std() -> None:
-    assert m.mean_and_std([1.0, 2.0, 3.0]) == (2.0, 1.0)
-    assert m.mean_and_std([0.5]) == (0.5, 0.0)
-    with pytest.raises(DataError, match="values: must be at least one number"):
-        m.mean_and_std([])
-
-
 @pytest.mark.parametrize("metric", [m.average_precision, m.roc_auc, m.brier, m.reliability_curve, m.binary_metrics])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_a_score_that_is_not_finite_is_an_error(metric: Callable[..., object], bad: float) -> None:
@@ -200,8 +174,8 @@ def test_nan_is_an_error_for_links_and_tables_too() -> None:
         (lambda: m.brier([1, 0], [1.5, 0]), r"from 0 to 1 \(got 1.5 at 0\). Pass probabilities, not logits"),
         (lambda: m.precision_at_k([1, 0], [1, 2], 3), r"not be more than the 2 examples \(got 3\)"),
         (lambda: m.node_metrics([0, 1], [[1, 0]], ("a", "b"), "a"), "one row an account and one column a class"),
-        (lambda: m.bootstrap_interval(m.accuracy, np.ones(2), np.ones(3)), "must have the same length"),
-        (lambda: m.bootstrap_interval(m.prevalence, np.ones(2), strata=[1]), "strata: must name one stratum"),
+        (lambda: bootstrap_interval(m.accuracy, np.ones(2), np.ones(3)), "must have the same length"),
+        (lambda: bootstrap_interval(m.prevalence, np.ones(2), strata=[1]), "strata: must name one stratum"),
     ],
 )
 def test_shapes_and_values_that_can_not_be(call: Callable[[], object], message: str) -> None:
@@ -216,7 +190,7 @@ def test_shapes_and_values_that_can_not_be(call: Callable[[], object], message: 
         (lambda: m.recall_at_fpr([1, 0], [1, 2], 1.5), "limit: must be a share from 0 to 1"),
         (lambda: m.reliability_curve([1], [1], 0), "num_bins: must be at least 1"),
         (lambda: m.node_metrics([0, 1], np.eye(2), ("a", "b"), "c"), "must be one of 'a', 'b' .got 'c'"),
-        (lambda: m.bootstrap_interval(m.prevalence, np.ones(2), level=1), "level, num_resamples"),
+        (lambda: bootstrap_interval(m.prevalence, np.ones(2), level=1), "level, num_resamples"),
     ],
 )
 def test_requests_that_can_not_be(call: Callable[[], object], message: str) -> None:

@@ -10,7 +10,7 @@ looks. Two rules hold for all of them:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -161,7 +161,7 @@ def node_metrics(
             f"probabilities: must have one row an account and one column a class, {targets.shape} x {len(classes)} "
             f"(got {chances.shape}). Score the accounts that the truth is about."
         )
-    _require_finite(chances)
+    require_finite(chances)
     predicted = chances.argmax(axis=1)
     figures = {"accuracy": accuracy(targets, predicted), "macro_f1": macro_f1(targets, predicted)}
     if len(classes) != 2:
@@ -251,65 +251,6 @@ def link_metrics(
     return figures | {f"hits_at_{k}": hits_at_k(true, false, k) for k in hits if k <= false.shape[1]}
 
 
-@dataclass(frozen=True)
-class Interval:
-    """A figure and how far it may be off."""
-
-    value: float
-    low: float
-    high: float
-
-
-def bootstrap_interval(
-    metric: Callable[..., float],
-    *arrays: NDArray[Any],
-    strata: ArrayLike | None = None,
-    level: float = 0.95,
-    num_resamples: int = 1000,
-    seed: int = 0,
-) -> Interval:
-    """The percentile bootstrap interval of ``metric(*arrays)``: rows are drawn again, with replacement, jointly.
-
-    Args:
-        arrays: What the metric takes, all with one row an example.
-        strata: A number for each example. Each stratum keeps its size in every draw; give the truth here, or a rare
-            class may not be drawn at all and the metric be undefined.
-    """
-    if not 0 < level < 1 or num_resamples < 1:
-        raise UsageError(
-            "level, num_resamples: must be between 0 and 1, and at least 1 "
-            f"(got {level} and {num_resamples}). Try 0.95 and 1000."
-        )
-    if len({len(array) for array in arrays}) != 1 or not len(arrays[0]):
-        raise DataError(f"arrays: must have the same length, not 0 (got {[len(array) for array in arrays]}).")
-    rng = np.random.default_rng(seed)
-    groups = _groups(len(arrays[0]), strata)
-    values = np.empty(num_resamples)
-    for draw in range(num_resamples):
-        rows = np.concatenate([rng.choice(group, len(group)) for group in groups])
-        values[draw] = metric(*(array[rows] for array in arrays))
-    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(metric(*arrays), float(low), float(high))
-
-
-def mean_and_std(values: Sequence[float]) -> tuple[float, float]:
-    """The mean over folds or seeds and the sample standard deviation (n - 1); of a single value, 0."""
-    numbers = np.asarray(values, dtype=np.float64)
-    if numbers.ndim != 1 or not len(numbers):
-        raise DataError(f"values: must be at least one number (got shape {numbers.shape}).")
-    _require_finite(numbers)
-    return float(numbers.mean()), float(numbers.std(ddof=1)) if len(numbers) > 1 else 0.0
-
-
-def _groups(length: int, strata: ArrayLike | None) -> list[NDArray[np.int64]]:
-    if strata is None:
-        return [np.arange(length)]
-    kinds = np.asarray(strata)
-    if kinds.shape != (length,):
-        raise DataError(f"strata: must name one stratum for each of {length} examples (got shape {kinds.shape}).")
-    return [np.flatnonzero(kinds == kind) for kind in np.unique(kinds)]
-
-
 def _classes(truth: ArrayLike, predicted: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
     classes, guesses = np.asarray(truth), np.asarray(predicted)
     if classes.ndim != 1 or classes.shape != guesses.shape or not len(classes):
@@ -328,7 +269,7 @@ def _ranked(truth: ArrayLike, scores: ArrayLike) -> tuple[NDArray[np.bool_], Flo
             f"truth, scores: must be two lists of one length, not empty (got shapes {positive.shape} and "
             f"{ranks.shape}). Score the examples that the truth is about."
         )
-    _require_finite(ranks)
+    require_finite(ranks)
     return positive, ranks
 
 
@@ -339,8 +280,8 @@ def _links(positive: ArrayLike, negatives: ArrayLike) -> tuple[Floats, Floats]:
             "positive, negatives: must be a list and a table with one row for each of its entries, not empty "
             f"(got shapes {true.shape} and {false.shape}). Draw negatives for each positive."
         )
-    _require_finite(true)
-    _require_finite(false)
+    require_finite(true)
+    require_finite(false)
     return true, false
 
 
@@ -383,7 +324,8 @@ def _require_both(positive: NDArray[np.bool_], what: str, *, negatives: bool = T
         raise DataError(f"truth: {what} needs at least one {missing} example (got none). Give more examples.")
 
 
-def _require_finite(scores: Floats) -> None:
+def require_finite(scores: Floats) -> None:
+    """Refuse figures that are no numbers, naming the first."""
     bad = np.argwhere(~np.isfinite(scores))
     if len(bad):
         place = tuple(int(number) for number in bad[0])

@@ -17,8 +17,8 @@ from gtea.families import require_classifier
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels, positive_class, read_labels
 from gtea.tasks.links import LinkSplit, split_links, with_negatives
-from gtea.tasks.metrics import mean_and_std
 from gtea.tasks.splits import Split, stratified_folds, temporal_split
+from gtea.tasks.uncertainty import mean_and_std
 from gtea.training.device import resolve_device
 from gtea.training.links import LinkRun
 from gtea.training.loop import Listener
