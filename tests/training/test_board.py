@@ -11,7 +11,8 @@ import pytest
 
 from gtea.training.board import FOLDER, with_board
 from gtea.training.loop import Report, silent
-from gtea.training.nodes import NodeRun, train_nodes
+from gtea.training.nodes import NodeRun
+from gtea.training.story import train_task
 
 pytest.importorskip("tensorboard", reason="TensorBoard is not installed")
 
@@ -32,8 +33,8 @@ def test_a_killed_and_resumed_run_is_shown_whole(run_of: Callable[..., NodeRun])
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train_nodes(run, with_board(die))
-    train_nodes(run, with_board(silent), resume=True)
+        train_task(run, with_board(die))
+    train_task(run, with_board(silent), resume=True)
     rows = [json.loads(line) for line in (run.folder / "metrics.jsonl").read_text().splitlines()]
     for name, key in (("loss", "loss"), ("validation/macro_f1", "validation_macro_f1")):
         assert shown(run.folder, name) == pytest.approx({row["epoch"]: row[key] for row in rows}, rel=1e-6)

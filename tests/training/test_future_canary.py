@@ -26,8 +26,9 @@ from gtea.estimators.classifier import GTEAClassifier
 from gtea.store.ingest import ingest
 from gtea.store.store import Store
 from gtea.tasks.links import split_links
-from gtea.training.links import LinkRun, train_links
+from gtea.training.links import LinkRun
 from gtea.training.loop import silent
+from gtea.training.story import train_task
 
 CUT, END = 1_000, 2_000
 ACCOUNTS, TRAINED = 800, 200
@@ -122,4 +123,4 @@ def test_links_that_nothing_foretells(tmp_path: Path) -> None:
     config = read_config(None, [*SETTINGS[:-3], "train.epochs=2", "model.link_head=pair", "train.metric=roc_auc"])
     run = LinkRun(store, split_links(store), config, tmp_path / "m", torch.device("cpu"))
     assert len(run.split.test) == 400
-    assert abs(train_links(run, silent).metrics["test"]["roc_auc"] - 0.5) < 0.1
+    assert abs(train_task(run, silent).metrics["test"]["roc_auc"] - 0.5) < 0.1

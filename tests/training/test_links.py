@@ -19,8 +19,9 @@ from gtea.errors import ModelError, UsageError
 from gtea.scoring.model import LinkModel, NodeModel
 from gtea.store.store import Store
 from gtea.tasks.links import split_links
-from gtea.training.links import LinkRun, train_links
+from gtea.training.links import LinkRun
 from gtea.training.loop import silent
+from gtea.training.story import train_task
 
 Make = Callable[..., LinkRun]
 Run = Callable[..., Any]
@@ -71,9 +72,9 @@ def run_of(store: Store, tmp_path: Path) -> Make:
 
 def test_the_same_seed_gives_the_same_bytes(run_of: Make) -> None:
     first, again, other = run_of("a"), run_of("b", "train.workers=0"), run_of("c", "train.seed=1")
-    train_links(first, silent)
-    train_links(again, silent)
-    train_links(other, silent)
+    train_task(first, silent)
+    train_task(again, silent)
+    train_task(other, silent)
     assert weights_digest(first.folder) == weights_digest(again.folder)
     assert weights_digest(first.folder) != weights_digest(other.folder)
 
@@ -82,12 +83,12 @@ def test_the_same_seed_gives_the_same_bytes(run_of: Make) -> None:
 @pytest.mark.parametrize("seconds", ["0", "1000"])
 def test_a_killed_run_goes_on_to_the_same_bytes(run_of: Make, batches: int, seconds: str) -> None:
     whole, run = run_of("whole"), run_of("killed", f"train.checkpoint_seconds={seconds}")
-    train_links(whole, silent)
+    train_task(whole, silent)
     with pytest.raises(Killed):
-        train_links(run, killed_after(batches))
+        train_task(run, killed_after(batches))
     with pytest.raises(ModelError, match="is a run that has not finished"):
         LinkModel.open(run.folder, torch.device("cpu"))
-    train_links(run, silent, resume=True)
+    train_task(run, silent, resume=True)
     assert weights_digest(run.folder) == weights_digest(whole.folder)
     assert (run.folder / "metrics.jsonl").read_text() == (whole.folder / "metrics.jsonl").read_text()
 
@@ -95,16 +96,16 @@ def test_a_killed_run_goes_on_to_the_same_bytes(run_of: Make, batches: int, seco
 def test_a_resumed_run_must_have_the_same_windows(run_of: Make, store: Store) -> None:
     run = run_of()
     with pytest.raises(Killed):
-        train_links(run, killed_after(1))
+        train_task(run, killed_after(1))
     later = dataclasses.replace(run, split=split_links(store, graph_until=140))
     with pytest.raises(UsageError, match=r"task\.split\.graph_until was"):
-        train_links(later, silent, resume=True)
+        train_task(later, silent, resume=True)
 
 
 @pytest.mark.parametrize("head", ["pair", "ordered_pair"])
 def test_habits_are_learnt_from_the_pairs_own_histories(run_of: Make, head: str) -> None:
     """A pair that has met meets again; the negatives never met."""
-    model = train_links(run_of("m", f"model.link_head={head}", "train.epochs=15", "model.dropout=0"), silent)
+    model = train_task(run_of("m", f"model.link_head={head}", "train.epochs=15", "model.dropout=0"), silent)
     assert model.config["task"] == "links"
     assert model.metrics["test"]["average_precision"] > 0.85
     assert set(model.metrics["test"]) >= {"accuracy", "macro_f1", "roc_auc", "mrr"}
@@ -114,7 +115,7 @@ def test_habits_are_learnt_from_the_pairs_own_histories(run_of: Make, head: str)
 def test_the_paper_s_setting_trains(run_of: Make) -> None:
     run = run_of("m", "features.nodes=random", "split.protocol=paper")
     assert run.split.test.as_of == run.split.train.as_of
-    model = train_links(run, silent)
+    model = train_task(run, silent)
     card = (run.folder / "MODEL_CARD.md").read_text()
     assert "will two accounts have an event" in card
     assert f"{model.metrics['test']['roc_auc']:.4f}" in card
@@ -131,7 +132,7 @@ def test_the_test_window_changes_no_weight(run_of: Make, tmp_path: Path) -> None
     other = run_of("b", "model.link_head=pair", events=stored(rows, tmp_path / "s"))
     assert other.split.validation.window == run.split.validation.window
     assert other.store.num_nodes == run.store.num_nodes + 1
-    first, second = train_links(run, silent), train_links(other, silent)
+    first, second = train_task(run, silent), train_task(other, silent)
     assert weights_digest(run.folder) == weights_digest(other.folder)
     assert first.metrics["validation"] == second.metrics["validation"]
     assert (run.folder / "preprocessing.json").read_bytes() == (other.folder / "preprocessing.json").read_bytes()

@@ -6,13 +6,14 @@ from collections.abc import Callable
 
 from gtea.cli.output import training_line
 from gtea.training.loop import Report
-from gtea.training.nodes import NodeRun, train_nodes
+from gtea.training.nodes import NodeRun
+from gtea.training.story import train_task
 
 
 def test_reports_follow_the_run_to_its_end(run_of: Callable[..., NodeRun]) -> None:
     reports: list[Report] = []
     run = run_of()
-    model = train_nodes(run, reports.append)
+    model = train_task(run, reports.append)
     ends = [report for report in reports if report.row is not None]
     assert [report.epoch for report in ends] == [0, 1, 2]
     assert all(report.folder == run.folder and report.epochs == 3 for report in reports)
@@ -25,7 +26,7 @@ def test_reports_follow_the_run_to_its_end(run_of: Callable[..., NodeRun]) -> No
 
 def test_the_line_names_loss_metric_and_speed(run_of: Callable[..., NodeRun]) -> None:
     lines: list[str] = []
-    train_nodes(run_of(), lambda report: lines.append(training_line(report)))
+    train_task(run_of(), lambda report: lines.append(training_line(report)))
     assert lines[0].startswith("epoch 1 of 3: loss ")
     assert "best" not in lines[0]
     assert ", best macro f1 0." in lines[-1]

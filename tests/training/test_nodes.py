@@ -11,18 +11,19 @@ from tests.training.kills import Killed, killed_after, weights_digest
 from gtea.errors import ModelError, UsageError
 from gtea.scoring.model import NodeModel
 from gtea.training.loop import silent
-from gtea.training.nodes import NodeRun, train_nodes
+from gtea.training.nodes import NodeRun
+from gtea.training.story import train_task
 
 Make = Callable[..., NodeRun]
 
 
 def test_the_same_seed_gives_the_same_bytes(run_of: Make) -> None:
     first, again = run_of("a"), run_of("b")
-    train_nodes(first, silent)
-    train_nodes(again, silent)
+    train_task(first, silent)
+    train_task(again, silent)
     assert weights_digest(first.folder) == weights_digest(again.folder)
     other = run_of("c", "train.seed=1")
-    train_nodes(other, silent)
+    train_task(other, silent)
     assert weights_digest(other.folder) != weights_digest(first.folder)
 
 
@@ -30,15 +31,15 @@ def test_the_same_seed_gives_the_same_bytes(run_of: Make) -> None:
 def test_a_killed_run_goes_on_to_the_same_bytes(run_of: Make) -> None:
     """At every batch of three epochs, with a checkpoint after each batch or only after each epoch."""
     whole = run_of("whole")
-    train_nodes(whole, silent)
+    train_task(whole, silent)
     for seconds in ("0", "1000"):
         for batches in range(1, 13, 2):
             run = run_of(f"killed-{seconds}-{batches}", f"train.checkpoint_seconds={seconds}")
             with pytest.raises(Killed):
-                train_nodes(run, killed_after(batches))
+                train_task(run, killed_after(batches))
             with pytest.raises(ModelError, match="is a run that has not finished"):
                 NodeModel.open(run.folder, torch.device("cpu"))
-            train_nodes(run, silent, resume=True)
+            train_task(run, silent, resume=True)
             assert weights_digest(run.folder) == weights_digest(whole.folder)
             assert (run.folder / "metrics.jsonl").read_text() == (whole.folder / "metrics.jsonl").read_text()
 
@@ -47,7 +48,7 @@ def test_workers_change_nothing(run_of: Make) -> None:
     digests = set()
     for workers in (0, 2):
         run = run_of(f"w{workers}", f"train.workers={workers}")
-        train_nodes(run, silent)
+        train_task(run, silent)
         digests.add(weights_digest(run.folder))
     assert len(digests) == 1
 
@@ -55,31 +56,31 @@ def test_workers_change_nothing(run_of: Make) -> None:
 def test_a_resumed_run_must_be_the_same_run(run_of: Make) -> None:
     run = run_of("m")
     with pytest.raises(Killed):
-        train_nodes(run, killed_after(2))
+        train_task(run, killed_after(2))
     with pytest.raises(UsageError, match=r"config.train.lr was 0.01 when the run began \(got 0.5\)"):
-        train_nodes(run_of("m", "train.lr=0.5"), silent, resume=True)
+        train_task(run_of("m", "train.lr=0.5"), silent, resume=True)
     record = run.folder / "run.json"
     begun = record.read_text()
     record.write_text(begun.replace('"arithmetic": "', '"arithmetic": "another '))
     with pytest.raises(UsageError, match="arithmetic was 'another "):
-        train_nodes(run, silent, resume=True)
+        train_task(run, silent, resume=True)
     record.write_text(begun)
     with pytest.raises(UsageError, match="holds a run that has not finished"):
-        train_nodes(run, silent)
+        train_task(run, silent)
     with pytest.raises(ModelError, match="holds no run to resume"):
-        train_nodes(run_of("elsewhere"), silent, resume=True)
+        train_task(run_of("elsewhere"), silent, resume=True)
 
 
 def test_every_variant_trains(run_of: Make) -> None:
     for encoder, time in (("lstm", "false"), ("transformer", "true"), ("statistics", "false")):
         run = run_of(encoder, f"model.encoder={encoder}", f"model.time_encoding={time}", "train.epochs=1")
-        metrics = train_nodes(run, silent).metrics
+        metrics = train_task(run, silent).metrics
         assert 0 <= metrics["test"]["macro_f1"] <= 1
 
 
 def test_the_model_card_says_what_happened(run_of: Make) -> None:
     run = run_of()
-    model = train_nodes(run, silent)
+    model = train_task(run, silent)
     card = (run.folder / "MODEL_CARD.md").read_text()
     assert f"{model.metrics['test']['macro_f1']:.4f}" in card
     assert run.store.digest in card
@@ -90,7 +91,7 @@ def test_the_model_card_says_what_happened(run_of: Make) -> None:
 @pytest.mark.parametrize("file", ["model.safetensors", "config.json", "preprocessing.json", "MODEL_CARD.md"])
 def test_a_model_that_was_tampered_with_is_refused(run_of: Make, file: str) -> None:
     run = run_of("m", "train.epochs=1")
-    train_nodes(run, silent)
+    train_task(run, silent)
     path = run.folder / file
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(ModelError, match="has been changed or cut"):
@@ -102,7 +103,7 @@ def test_a_model_that_was_tampered_with_is_refused(run_of: Make, file: str) -> N
 
 def test_a_model_of_a_newer_version_is_refused(run_of: Make) -> None:
     run = run_of("m", "train.epochs=1")
-    train_nodes(run, silent)
+    train_task(run, silent)
     manifest = run.folder / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"format_version": 1', '"format_version": 9'))
     with pytest.raises(ModelError, match="has format version 9, and this gtea reads 1"):

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gtea.checkpoint import SavedModel
 from gtea.config import InputSpec, RunConfig
 from gtea.families import PairBatches, family_of
 from gtea.inference import LinkScorer
@@ -26,8 +25,7 @@ from gtea.sampling.preprocessing import Preprocessing
 from gtea.store.store import Store
 from gtea.tasks.links import LinkPart, LinkSplit
 from gtea.tasks.metrics import best_threshold, link_metrics
-from gtea.training.loop import Listener
-from gtea.training.story import Lessons, train_task
+from gtea.training.story import Lessons
 
 
 @dataclass(frozen=True)
@@ -90,11 +88,6 @@ class LinkRun:
             "test": link_metrics(*test, threshold=threshold),
             "threshold": threshold,
         }
-
-
-def train_links(run: LinkRun, listener: Listener, *, resume: bool = False) -> SavedModel:
-    """Train, keep the best weights by the validation part, judge them once on the test part, and save."""
-    return train_task(run, listener, resume=resume)
 
 
 def _batches(run: LinkRun, network: nn.Module, preprocessing: Preprocessing, part: LinkPart) -> PairBatches:

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gtea.checkpoint import SavedModel
 from gtea.config import InputSpec, RunConfig
 from gtea.families import NodeBatches, family_of
 from gtea.inference import NodeScorer
@@ -24,8 +23,7 @@ from gtea.store.store import Store
 from gtea.tasks.labels import Labels
 from gtea.tasks.metrics import node_metrics
 from gtea.tasks.splits import Part, Split
-from gtea.training.loop import Listener
-from gtea.training.story import Lessons, train_task
+from gtea.training.story import Lessons
 from gtea.training.weights import class_weights, example_weights, weighted_mean
 
 
@@ -92,11 +90,6 @@ class NodeRun:
             if name != "train"
         }
         return {**figures, "labels": self.labels.report}
-
-
-def train_nodes(run: NodeRun, listener: Listener, *, resume: bool = False) -> SavedModel:
-    """Train, keep the best weights by the validation part, judge them once on the test part, if any, and save."""
-    return train_task(run, listener, resume=resume)
 
 
 def labels_digest(labels: Labels) -> str:

@@ -22,7 +22,7 @@ from gtea.tasks.uncertainty import mean_and_std
 from gtea.training.device import resolve_device
 from gtea.training.links import LinkRun
 from gtea.training.loop import Listener
-from gtea.training.nodes import NodeRun, train_nodes
+from gtea.training.nodes import NodeRun
 from gtea.training.story import Task, train_task
 
 
@@ -140,7 +140,7 @@ def run_folds(request: NodeRequest, k: int, out: str | None, resume: str | None,
     for number, split in enumerate(folds):
         place = folder / f"fold-{number + 1}"
         config = replace(request.config, split=replace(request.config.split, kind="folds", folds=k, fold=number))
-        model = train_nodes(request.run(split, config, place), listener, resume=(place / "run.json").exists())
+        model = train_task(request.run(split, config, place), listener, resume=(place / "run.json").exists())
         results.append(model.metrics["test"])
     test = {}
     for name in results[0]:
