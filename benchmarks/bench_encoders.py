@@ -30,10 +30,10 @@ import torch
 from torch import Tensor, nn
 
 from gtea.config import Encoder, ModelConfig
+from gtea.nn.compiled import kernels
 from gtea.nn.edge_encoder import sequence_encoder
 from gtea.nn.encoders.lstm import LSTMEncoder
 from gtea.nn.encoders.ragged_lstm import LSTMWeights, ragged_lstm
-from gtea.nn.encoders.run_lstm import kernels
 from rivals.encoders import PaddedLSTM, PaddedTransformer
 
 D_IN, D_EDGE, NUM_HEADS, LONGEST = 24, 64, 4, 256

@@ -5,6 +5,7 @@
 
 #include "lstm.hpp"
 #include "memory_pool.hpp"
+#include "time_encoding.hpp"
 
 namespace {
 
@@ -158,6 +159,43 @@ std::tuple<Tensor, Tensors, Tensors, Tensors> lstm_backward(
   return {dx, dparameters, dh_first, dc_first};
 }
 
+gtea::Times make_times(const Tensor& time, const Tensor& omega, const Tensor& phi, double longest_period) {
+  const int64_t d_time = omega.numel();
+  TORCH_CHECK_VALUE(d_time > 0 && longest_period > 0, "there must be a time encoding and a longest period above 0");
+  return {time.numel(), d_time, time.const_data_ptr<float>(), longest_period, omega.const_data_ptr<float>(),
+          phi.const_data_ptr<float>()};
+}
+
+Tensor encode_times(const Tensor& time, const Tensor& features, const Tensor& omega, const Tensor& phi,
+                    double longest_period, const std::string& instruction_set) {
+  const Tensor t = checked(time, "time", {time.numel()}), w = checked(omega, "omega", {omega.numel()});
+  const Tensor p = checked(phi, "phi", {omega.numel()});
+  TORCH_CHECK_VALUE(features.dim() == 2, "features must have two dimensions");
+  const Tensor f = checked(features, "features", {time.numel(), features.size(1)});
+  const gtea::Times times = make_times(t, w, p, longest_period);
+  const Tensor out = at::empty({times.num_events, times.d_time + f.size(1)}, t.options());
+  const pybind11::gil_scoped_release others_may_run;
+  gtea::encode_times(times, gtea::instruction_set(instruction_set), run_side_by_side, f.const_data_ptr<float>(),
+                     f.size(1), out.data_ptr<float>());
+  return out;
+}
+
+// Gradients of omega and phi from that of the whole rows.
+std::tuple<Tensor, Tensor> encode_times_backward(const Tensor& time, const Tensor& omega, const Tensor& phi,
+                                                 double longest_period, const Tensor& gradient,
+                                                 const std::string& instruction_set) {
+  const Tensor t = checked(time, "time", {time.numel()}), w = checked(omega, "omega", {omega.numel()});
+  const Tensor p = checked(phi, "phi", {omega.numel()});
+  TORCH_CHECK_VALUE(gradient.dim() == 2 && gradient.size(1) >= omega.numel(), "gradient must be of whole rows");
+  const Tensor g = checked(gradient, "gradient", {time.numel(), gradient.size(1)});
+  const gtea::Times times = make_times(t, w, p, longest_period);
+  const Tensor domega = at::empty_like(w), dphi = at::empty_like(p);
+  const pybind11::gil_scoped_release others_may_run;
+  gtea::encode_times_backward(times, gtea::instruction_set(instruction_set), run_side_by_side,
+                              g.const_data_ptr<float>(), g.size(1), domega.data_ptr<float>(), dphi.data_ptr<float>());
+  return {domega, dphi};
+}
+
 double peak_gflops(int num_threads, const std::string& instruction_set) {
   return gtea::peak_gflops(gtea::instruction_set(instruction_set), run_side_by_side, num_threads);
 }
@@ -173,6 +211,8 @@ std::vector<std::string> instruction_sets() {
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   module.def("lstm_forward", &lstm_forward);
   module.def("lstm_backward", &lstm_backward);
+  module.def("encode_times", &encode_times);
+  module.def("encode_times_backward", &encode_times_backward);
   module.def("peak_gflops", &peak_gflops);
   module.def("instruction_sets", &instruction_sets);
 }

@@ -59,6 +59,30 @@ struct WeightGradient {
   float* sums;          // [num_blocks * panel, num_vectors * width]
 };
 
+// Rows [tau(t) || f]: phases are in turns and in double precision, as years in minutes are millions of turns.
+struct TimeEncoding {
+  int64_t num_events, d_time, d_features;
+  const float* time;
+  double per_period;       // t * per_period is in units of the longest period
+  const double* omega;     // turns in a longest period, and
+  const double* phi;       // turns at 0; both filled up with zeros to whole vectors
+  const float* features;   // [num_events, d_features]
+  float* out;              // [num_events, d_time + d_features]
+};
+
+// omega[i] += sum over events of g d tau_i / d omega_i, with omega and phi in radians; phi likewise.
+struct TimeGradient {
+  int64_t num_events, d_time;
+  const float* time;
+  double per_period;
+  const double* omega;     // in turns, as above
+  const double* phi;
+  const float* gradient;   // [num_events, stride]; the first d_time columns are tau's
+  int64_t stride;
+  double* domega;          // filled up to whole vectors
+  double* dphi;
+};
+
 struct InstructionSet {
   const char* name;
   int width;         // floats in a vector
@@ -69,6 +93,8 @@ struct InstructionSet {
   void (*panels_times_weights)(const PanelsTimesWeights&);
   void (*weight_gradient)(const WeightGradient&);
   void (*bias_gradient)(const WeightGradient&);  // sums[g] += sum over rows of panels[row, g]
+  void (*encode_times)(const TimeEncoding&);
+  void (*time_gradient)(const TimeGradient&);
   float (*multiply_adds)(int64_t repeats);       // nothing but fused multiply-adds in registers, for measuring the peak
   int multiply_adds_per_repeat;                  // in floats
 };

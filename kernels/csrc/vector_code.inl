@@ -19,6 +19,10 @@ typedef float LooseVec __attribute__((vector_size(4 * WIDTH), aligned(4), may_al
 constexpr int PANEL = 4 * WIDTH;
 constexpr int ROWS = ACCUMULATORS / 4;  // rows whose four gates are summed up at once
 
+// As many doubles as there are floats in a vector; they take two registers.
+typedef double DoubleVec __attribute__((vector_size(8 * WIDTH)));
+typedef double LooseDoubleVec __attribute__((vector_size(8 * WIDTH), aligned(8), may_alias));
+
 INLINE Vec load(const float* from) { return *reinterpret_cast<const LooseVec*>(from); }
 INLINE void store(float* to, Vec value) { *reinterpret_cast<LooseVec*>(to) = value; }
 INLINE Vec all(float value) { return value - Vec{}; }
@@ -281,6 +285,76 @@ static void bias_gradient(const WeightGradient& m) {
   }
 }
 
+// Where within its turn a phase is, from -1/2 to 1/2.
+INLINE Vec part_of_turn(double time, const double* omega, const double* phi) {
+  const DoubleVec turns = time * *reinterpret_cast<const LooseDoubleVec*>(omega) +
+                          *reinterpret_cast<const LooseDoubleVec*>(phi);
+  const DoubleVec magic = 6755399441055744. - DoubleVec{};  // 1.5 * 2^52: adding it rounds to an integer
+  return __builtin_convertvector(turns - ((turns + magic) - magic), Vec);
+}
+
+// sin(pi f) and cos(pi f) for |f| <= 1/2 by their series; the remainders are below 6e-8.
+INLINE Vec sin_half(Vec y, Vec y2) {
+  const Vec low = y2 * (y2 * (1.f / 120) - 1.f / 6) + 1.f;
+  const Vec high = y2 * (y2 * (-1.f / 39916800) + 1.f / 362880) - 1.f / 5040;
+  return y * (high * (y2 * y2 * y2) + low);
+}
+
+INLINE Vec cos_half(Vec y2) {
+  const Vec low = y2 * (y2 * (1.f / 24) - 1.f / 2) + 1.f;
+  const Vec high = y2 * (y2 * (y2 * (1.f / 479001600) - 1.f / 3628800) + 1.f / 40320) - 1.f / 720;
+  return high * (y2 * y2 * y2) + low;
+}
+
+constexpr float PI = 3.14159265f;
+constexpr double TURN = 6.283185307179586;
+
+static void encode_times(const TimeEncoding& e) {
+  for (int64_t event = 0; event < e.num_events; ++event) {
+    const double time = e.time[event] * e.per_period;
+    float* const out = e.out + event * (e.d_time + e.d_features);
+    for (int64_t i = 0; i < e.d_time; i += WIDTH) {
+      const Vec y = PI * part_of_turn(time, e.omega + i, e.phi + i);
+      const Vec sin = sin_half(y, y * y), cosine = 1.f - 2.f * sin * sin;
+      if (i + WIDTH <= e.d_time)
+        store(out + i, cosine);
+      else
+        for (int64_t j = i; j < e.d_time; ++j) out[j] = cosine[j - i];
+    }
+    out[0] = static_cast<float>(TURN * (time * e.omega[0] + e.phi[0]));
+    for (int64_t j = 0; j < e.d_features; ++j) out[e.d_time + j] = e.features[event * e.d_features + j];
+  }
+}
+
+static void time_gradient(const TimeGradient& g) {
+  constexpr int64_t few = 64;  // events whose sum may be taken in single precision
+  for (int64_t first = 0; first < g.num_events; first += few) {
+    const int64_t last = first + few < g.num_events ? first + few : g.num_events;
+    for (int64_t i = 0; i < g.d_time; i += WIDTH) {
+      Vec domega = {}, dphi = {};
+      for (int64_t event = first; event < last; ++event) {
+        const double time = g.time[event] * g.per_period;
+        const float* const from = g.gradient + event * g.stride + i;
+        Vec gradient = {};
+        if (i + WIDTH <= g.d_time)
+          gradient = load(from);
+        else
+          for (int64_t j = 0; j < g.d_time - i; ++j) gradient[j] = from[j];
+        const Vec y = PI * part_of_turn(time, g.omega + i, g.phi + i), y2 = y * y;
+        Vec slope = -2.f * sin_half(y, y2) * cos_half(y2);
+        if (i == 0) slope[0] = 1.f;  // the linear part
+        const Vec of_phase = gradient * slope;
+        dphi += of_phase;
+        domega += of_phase * static_cast<float>(time);
+      }
+      for (int64_t j = 0; j < WIDTH; ++j) {
+        g.domega[i + j] += domega[j];
+        g.dphi[i + j] += dphi[j];
+      }
+    }
+  }
+}
+
 static float multiply_adds(int64_t repeats) {
   Vec sums[ACCUMULATORS];
 #pragma GCC unroll 32
@@ -297,4 +371,4 @@ static float multiply_adds(int64_t repeats) {
 
 #define INSTRUCTION_SET(name, supported)                                                                             \
   {name, WIDTH, 4, supported, step_forward, step_backward, panels_times_weights, weight_gradient, bias_gradient,     \
-   multiply_adds, ACCUMULATORS * WIDTH}
+   encode_times, time_gradient, multiply_adds, ACCUMULATORS * WIDTH}

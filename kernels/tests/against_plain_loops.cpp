@@ -10,6 +10,7 @@
 
 #include "lstm.hpp"
 #include "memory_pool.hpp"
+#include "time_encoding.hpp"
 
 namespace gtea {
 extern const InstructionSet wide;
@@ -201,14 +202,41 @@ void check(Case k, const gtea::InstructionSet& isa) {
   check_gradient("x", dx, k.x, total);
 }
 
+void check_times(const gtea::InstructionSet& isa) {
+  const int64_t num_events = draw(0, 3) ? draw(0, 40) : draw(4000, 9000), d_time = draw(1, 20), d_features = draw(0, 4);
+  const int64_t width = d_time + d_features;
+  const double longest = 1000;
+  Floats time = draw_floats(num_events, 500.f), features = draw_floats(num_events * d_features, 1.f);
+  Floats omega = draw_floats(d_time, 1e5f), phi = draw_floats(d_time, 3.f), gradient = draw_floats(num_events * width, 1.f);
+  Floats out(num_events * width), domega(d_time), dphi(d_time);
+  const gtea::Times times{num_events, d_time, time.data(), longest, omega.data(), phi.data()};
+  gtea::encode_times(times, isa, run_threads, features.data(), d_features, out.data());
+  gtea::encode_times_backward(times, isa, run_threads, gradient.data(), width, domega.data(), dphi.data());
+  for (int64_t i = 0; i < d_time; ++i) {
+    double sum_omega = 0, sum_phi = 0;
+    for (int64_t event = 0; event < num_events; ++event) {
+      const double t = time[event] / longest, phase = omega[i] * t + phi[i];
+      expect_close(out[event * width + i], i ? std::cos(phase) : phase, 1e-6, "tau");
+      const double of_phase = gradient[event * width + i] * (i ? -std::sin(phase) : 1);
+      sum_omega += of_phase * t;
+      sum_phi += of_phase;
+    }
+    expect_close(domega[i], sum_omega, 1e-4, "gradient of omega");
+    expect_close(dphi[i], sum_phi, 1e-4, "gradient of phi");
+  }
+  for (int64_t i = 0; i < num_events * d_features; ++i)
+    expect_close(out[i / d_features * width + d_time + i % d_features], features[i], 0, "features");
+}
+
 }  // namespace
 
 int main(int, char** arguments) {
   const int num_cases = std::atoi(arguments[1]);
   for (int i = 0; i < num_cases; ++i) {
     const Case drawn = draw_case();
-    for (const gtea::InstructionSet* isa : gtea::instruction_sets()) check(drawn, *isa);
+    for (const gtea::InstructionSet* isa : gtea::instruction_sets()) check(drawn, *isa), check_times(*isa);
     check(drawn, gtea::wide);
+    check_times(gtea::wide);
   }
   std::printf("%d cases, %d failures\n", num_cases, failures);
   return failures != 0;

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gtea.nn.encoders.run_lstm import kernels
+from gtea.nn.compiled import kernels
 
 Run = Callable[..., Any]
 GTEA = Path(sys.executable).with_name("gtea")

@@ -18,7 +18,7 @@ def test_time_and_features_side_by_side() -> None:
     histories = histories_of([2, 1], dtype=torch.float32)
     e_hat = encoder.e_hat(histories)
     assert encoder.time2vec is not None
-    assert torch.equal(e_hat[:, :5], encoder.time2vec(histories.time))
+    torch.testing.assert_close(e_hat[:, :5], encoder.time2vec(histories.time), atol=1e-6, rtol=0)
     assert torch.equal(e_hat[:, 5:], histories.features)
 
 

@@ -1,13 +1,15 @@
-"""The LSTM encoder of gtea, compiled: histories of all lengths at once, without padding, float32 on CPUs.
+"""The inner loops of gtea, compiled: LSTMs over histories of all lengths, and the time encoding; float32 on CPUs.
 
 ``lstm`` runs encoders of one shape over the same events in one call and has gradients by the parameters, the events and
-the first states. gtea works without this package; ``gtea.nn.encoders.ragged_lstm`` is its twin in PyTorch and says the
-same to 1e-5.
+the first states; ``times_and_features`` makes the events that they read. gtea works without this package: each has a
+twin in PyTorch there, ``gtea.nn.encoders.ragged_lstm`` and ``gtea.nn.time2vec``, which says the same to 1e-5.
 
 The machine's best instruction set is found at run time. The same machine, thread count and input give the same bytes,
 and a history's result doesn't depend on the others in its batch, not by a bit.
 """
 
-from gtea_kernels.lstm import instruction_set, instruction_sets, lstm, peak_gflops, use_instruction_set
+from gtea_kernels.instructions import instruction_set, instruction_sets, peak_gflops, use_instruction_set
+from gtea_kernels.lstm import lstm
+from gtea_kernels.times import times_and_features
 
-__all__ = ["instruction_set", "instruction_sets", "lstm", "peak_gflops", "use_instruction_set"]
+__all__ = ["instruction_set", "instruction_sets", "lstm", "peak_gflops", "times_and_features", "use_instruction_set"]

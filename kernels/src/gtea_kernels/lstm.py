@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -11,40 +10,12 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from gtea_kernels import _core
+from gtea_kernels.instructions import instruction_set
 
 Weights = tuple[Tensor, Tensor, Tensor]
 """One layer: w [4 d, d_in], u [4 d, d], b [4 d]; the gates i, f, c, o stand below one another in this order."""
 State = tuple[Tensor, Tensor]
 """h and c, each [num_layers, num_edges, d]."""
-
-_chosen = [_core.instruction_sets()[0]]
-
-
-def instruction_sets() -> list[str]:
-    """Those that this build has and this machine can run, the fastest first; the last one runs everywhere."""
-    return _core.instruction_sets()
-
-
-def instruction_set() -> str:
-    """The one in use."""
-    return _chosen[-1]
-
-
-@contextmanager
-def use_instruction_set(name: str) -> Iterator[None]:
-    """Another than the fastest, for tests and measurements."""
-    if name not in instruction_sets():
-        raise ValueError(f"instruction set must be one of {', '.join(instruction_sets())} (got {name!r})")
-    _chosen.append(name)
-    try:
-        yield
-    finally:
-        _chosen.pop()
-
-
-def peak_gflops(num_threads: int) -> float:
-    """What multiply-adds in registers give, in 10^9 floating-point operations a second; the best of five."""
-    return _core.peak_gflops(num_threads, instruction_set())
 
 
 def lstm(

@@ -67,7 +67,7 @@ class EdgeEncoder(nn.Module):
     def e_hat(self, histories: Histories) -> Tensor:
         """The encoders' input, [num_events, d_in], in the model's own precision."""
         f = histories.features.to(self.a.dtype)
-        return f if self.time2vec is None else torch.cat([self.time2vec(histories.time), f], dim=-1)
+        return f if self.time2vec is None else self.time2vec.beside(f, histories.time)
 
 
 def sequence_encoder(config: ModelConfig, d_in: int, generator: torch.Generator) -> SequenceEncoder:

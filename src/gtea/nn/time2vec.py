@@ -7,6 +7,8 @@ import math
 import torch
 from torch import Tensor, nn
 
+from gtea.nn.compiled import kernels_for
+
 
 class Time2Vec(nn.Module):
     r"""tau(t) of Eq. 2, of size d_time = l + 1, with learnt frequencies and phases.
@@ -39,3 +41,11 @@ class Time2Vec(nn.Module):
         cycles = t.double() / self.longest_period
         phase = cycles[:, None] * self.omega.double() + self.phi.double()
         return torch.cat([phase[:, :1], phase[:, 1:].cos()], dim=-1).to(self.omega.dtype)
+
+    def beside(self, features: Tensor, t: Tensor) -> Tensor:
+        """[tau(t) || f], what the encoders read of each event: compiled where it can be, and the same to 1e-6."""
+        compiled = None if t.requires_grad else kernels_for(t, features, self.omega)
+        if compiled is None:
+            return torch.cat([self(t), features], dim=-1)
+        rows: Tensor = compiled.times_and_features(t, features, self.omega, self.phi, self.longest_period)
+        return rows

@@ -19,7 +19,7 @@ from gtea.baselines.fitted import FittedAtOnce
 from gtea.checkpoint import SavedModel, load_model, save_model
 from gtea.config import InputSpec, RunConfig
 from gtea.families import family_of
-from gtea.nn.encoders.run_lstm import arithmetic
+from gtea.nn.compiled import arithmetic
 from gtea.sampling.inputs import input_spec, preprocessing_for
 from gtea.sampling.loader import Loader
 from gtea.sampling.preprocessing import Preprocessing

@@ -15,9 +15,9 @@ from tests.nn.examples import SPEC, histories_of, seeded
 
 from gtea.config import variant
 from gtea.errors import UsageError
+from gtea.nn.compiled import kernels
 from gtea.nn.edge_encoder import EdgeEncoder
 from gtea.nn.encoders.lstm import LSTMEncoder
-from gtea.nn.encoders.run_lstm import kernels
 from gtea.nn.initial import linear
 
 ROOT = Path(__file__).parents[3]
