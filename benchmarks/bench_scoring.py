@@ -39,7 +39,7 @@ from gtea.checkpoint import SavedModel, save_model
 from gtea.config import RunConfig
 from gtea.inference import NodeScorer
 from gtea.nn.classifier import NodeClassifier
-from gtea.nn.whole_graph import attend_graph
+from gtea.nn.whole_graph import attend
 from gtea.sampling.history_reader import HistoryReader
 from gtea.sampling.inputs import collator_for, input_spec, preprocessing_for
 from gtea.sampling.surroundings import surroundings
@@ -195,8 +195,9 @@ def _share_left(store: Store, model: NodeModel, nodes: NDArray[np.int64]) -> flo
     reader = HistoryReader(store.as_of(), model.preprocessing, model.config.sampling.max_events)
     around = surroundings(reader.graph, nodes, 1)
     gtea = model.gtea
-    weights = EdgePass(gtea.edge_encoder, reader, _CPU).weigh(around.slot, around.seen_from, lambda done: None)
-    slots = attend_graph(gtea, weights, torch.from_numpy(around.offset), torch.from_numpy(around.neighbour))
+    looks = around.looks(range(len(around.offset) - 1))
+    weights = EdgePass(gtea.edge_encoder, reader, _CPU).weigh(*looks, lambda done: None)
+    slots = attend(gtea, weights, torch.from_numpy(around.offset), torch.from_numpy(around.neighbour))
     return round(len(slots.alpha) / len(weights), 3)
 
 

@@ -97,17 +97,23 @@ Tensors empty_states(const gtea::Problem& p, const Tensor& like, std::vector<flo
   return states;
 }
 
-// h and c of each encoder, what the way back needs (or nothing), and the number of tasks, which it has to repeat.
+// h of each encoder, c likewise (or nothing), what the way back needs (or nothing), and the number of tasks, which it
+// has to repeat.
 std::tuple<Tensors, Tensors, Tensor, int64_t> lstm_forward(const Tensor& x, const Tensor& offset,
                                                            const Tensors& parameters, const Tensors& h,
                                                            const Tensors& c, int num_encoders,
-                                                           const std::string& instruction_set, bool keeps) {
+                                                           const std::string& instruction_set, bool keeps,
+                                                           bool wants_c) {
   const Inputs inputs = make_inputs(x, offset, parameters, h, c, num_encoders);
   const gtea::Problem& p = inputs.problem;
   const gtea::InstructionSet& isa = gtea::instruction_set(instruction_set);
   const int num_tasks = gtea::num_tasks_for(num_events_of(p), at::get_num_threads());
   std::vector<float*> h_pointers, c_pointers;
-  Tensors h_out = empty_states(p, x, h_pointers), c_out = empty_states(p, x, c_pointers);
+  Tensors h_out = empty_states(p, x, h_pointers), c_out;
+  if (wants_c)
+    c_out = empty_states(p, x, c_pointers);
+  else
+    c_pointers.assign(num_encoders, nullptr);
   const pybind11::gil_scoped_release others_may_run;
   const gtea::Plan plan = gtea::make_plan(p.offset, p.num_edges, num_tasks);
   Tensor saved = keeps ? borrowed_tensor(gtea::num_saved(p, plan, isa)) : at::empty({0}, x.options());

@@ -96,7 +96,7 @@ class ForwardWalk : Walk {
     const float* const c = memory_[layer].c + (keeps_ ? place(window, step) : 0);
     for (int64_t row = rows_at(step + 1); row < steps.rows[step]; ++row) {
       std::copy_n(h + row * d_pad(), d(), h_out_ + outside(layer, row));
-      std::copy_n(c + row * d_pad(), d(), c_out_ + outside(layer, row));
+      if (c_out_) std::copy_n(c + row * d_pad(), d(), c_out_ + outside(layer, row));
     }
   }
 
@@ -121,7 +121,7 @@ void forward(const Problem& problem, const Plan& plan, const InstructionSet& isa
              const std::vector<float*>& h_out, const std::vector<float*>& c_out) {
   for (int encoder = 0; encoder < problem.num_encoders; ++encoder) {
     pass_through(problem, problem.h.empty() ? nullptr : problem.h[encoder], h_out[encoder]);
-    pass_through(problem, problem.c.empty() ? nullptr : problem.c[encoder], c_out[encoder]);
+    if (c_out[encoder]) pass_through(problem, problem.c.empty() ? nullptr : problem.c[encoder], c_out[encoder]);
   }
   if (!plan.num_events) return;
 

@@ -38,8 +38,9 @@ using Runner = std::function<void(int num_tasks, const std::function<void(int)>&
 // Floats that a forward pass keeps for its backward pass.
 int64_t num_saved(const Problem& problem, const Plan& plan, const InstructionSet& isa);
 
-// The states after each history's last event; where there are no events, the state as given. With saved null, nothing
-// is kept but the present state, and memory does not grow with the number of events.
+// The states after each history's last event; where there are no events, the state as given. Pointers in c_out may be
+// null: who asks for h alone need not have c written down. With saved null, nothing is kept but the present state, and
+// memory does not grow with the number of events.
 void forward(const Problem& problem, const Plan& plan, const InstructionSet& isa, const Runner& run, float* saved,
              const std::vector<float*>& h_out, const std::vector<float*>& c_out);
 

@@ -27,8 +27,8 @@ void Walk::gather_x(const Window& window, float* to) const {
   for (int64_t step = window.first_step; step < window.last_step; ++step) {
     for (int64_t row = 0; row < steps.rows[step]; ++row, to += d_in_pad) {
       const float* const from = problem.x + (problem.offset[edge(row)] + step) * d_in;
-      std::copy(from, from + d_in, to);
-      std::fill(to + d_in, to + d_in_pad, 0.f);
+      for (int64_t j = 0; j < d_in; ++j) to[j] = from[j];
+      for (int64_t j = d_in; j < d_in_pad; ++j) to[j] = 0.f;
     }
   }
 }

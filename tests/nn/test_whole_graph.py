@@ -10,7 +10,7 @@ from tests.nn.examples import SPEC, random_batch, seeded
 
 from gtea.config import ModelConfig
 from gtea.nn.model import GTEA
-from gtea.nn.whole_graph import aggregate_graph, attend_graph
+from gtea.nn.whole_graph import aggregate_graph, attend, neighbourhoods
 
 
 @pytest.mark.parametrize("part", [1, 3, 1000])
@@ -27,8 +27,13 @@ def test_it_equals_the_batch(attention: str, num_within: tuple[int, ...], d_node
         offset = torch.cat([torch.zeros(1, dtype=torch.int64), present.sum(1).cumsum(0)])
         edge = batch.edge[present]
         e_tilde, alpha_tilde = model.edge_encoder(batch.histories)
-        slots = attend_graph(model, alpha_tilde[edge], offset, batch.neighbour[present])
-        z = aggregate_graph(model, batch.node_features, e_tilde[edge], slots, batch.num_within, part=part)
+        runs = []
+        for targets in (range(2), range(2, len(offset) - 1)):
+            own = offset[targets.start : targets.stop + 1]
+            looks = slice(int(own[0]), int(own[-1]))
+            slots = attend(model, alpha_tilde[edge][looks], own - own[0], batch.neighbour[present][looks])
+            runs.append(neighbourhoods(targets, slots, e_tilde[edge][looks][slots.edge]))
+        z = aggregate_graph(model, batch.node_features, runs, batch.num_within, part=part)
         torch.testing.assert_close(z, model(batch), atol=1e-12, rtol=0)
 
 

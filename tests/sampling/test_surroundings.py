@@ -31,7 +31,7 @@ def test_everybody_within_reach_and_all_that_they_look_at(random_store, directed
         expected = view.neighbours(int(node))
         assert around.nodes[around.neighbour[looks]].tolist() == expected.nodes.tolist()
         assert view.arrays.slot_edge[around.slot[looks]].tolist() == expected.edges.tolist()
-        assert set(around.seen_from[looks]) <= {node}
+        assert set(around.looks(range(len(around.offset) - 1))[1][looks]) <= {node}
 
 
 def test_all_nodes_are_the_whole_graph_in_the_stores_order(random_store):

@@ -16,7 +16,7 @@ from gtea.errors import UsageError
 from gtea.sampling.history_reader import HistoryReader
 from gtea.sampling.surroundings import surroundings
 from gtea.scoring.edge_pass import EdgePass, batch_starts
-from gtea.scoring.exact import ExactEmbedder
+from gtea.scoring.exact import ExactEmbedder, target_runs
 from gtea.store.memory import store_in_memory
 
 CPU = torch.device("cpu")
@@ -82,7 +82,7 @@ def test_the_example_has_what_can_go_wrong(make_store: Any, case_of: Any) -> Non
     assert degrees["loner"] == 1
     assert store.node("account-7") in view.neighbours("account-7").nodes
     case = case_of(store, small())
-    assert HistoryReader(view, case.preprocessing, 0).lengths(np.arange(store.num_edges)).max() > 5
+    assert max(np.diff(store.arrays.edge_offset)) > 5
     alpha = case.gtea.embed(case.whole_batch()).alpha
     assert (alpha[case.whole_batch().edge >= 0] == 0).any()
 
@@ -117,9 +117,10 @@ def test_a_few_accounts_cost_their_surroundings_only(case_of: Any) -> None:
 def test_what_the_attention_discards_is_not_embedded(make_store: Any, case_of: Any) -> None:
     case = case_of(make_store(), small())
     around = surroundings(HistoryReader(case.view, case.preprocessing, 5).graph, np.arange(14), 2)
-    slots, e_tilde = embedder(case)._fresh(around)
-    assert len(e_tilde) == len(slots.alpha) < len(around.slot)
-    assert (slots.alpha > 0).all()
+    runs = embedder(case)._fresh(around)
+    assert all(len(run.e_tilde) == len(run.slots.alpha) for run in runs)
+    assert sum(len(run.e_tilde) for run in runs) < len(around.slot)
+    assert all((run.slots.alpha > 0).all() for run in runs)
 
 
 def test_the_same_question_has_the_same_answer_to_the_byte(make_store: Any, case_of: Any) -> None:
@@ -136,12 +137,14 @@ def test_the_size_of_batches_and_parts_changes_rounding_only(
     expected = exact(case)
     around = surroundings(HistoryReader(case.view, case.preprocessing, 5).graph, np.arange(14), 2)
     reader = HistoryReader(case.view, case.preprocessing, 5)
-    large = EdgePass(case.gtea.edge_encoder, reader, CPU).encode(around.slot, around.seen_from, print)
+    looks = around.looks(range(len(around.offset) - 1))
+    large = EdgePass(case.gtea.edge_encoder, reader, CPU).encode(*looks, print)
     for max_looks, max_events, part in ((1, 1, 1), (7, 20, 3), (1000, 9, 5)):
         tiny = EdgePass(case.gtea.edge_encoder, reader, CPU, max_looks=max_looks, max_events=max_events)
-        rows = tiny.encode(around.slot, around.seen_from, lambda done: None)
+        rows = tiny.encode(*looks, lambda done: None)
         torch.testing.assert_close(rows.e_tilde, large.e_tilde, atol=1e-6, rtol=0)
         monkeypatch.setattr("gtea.nn.whole_graph.aggregate_graph.__kwdefaults__", {"part": part})
+        monkeypatch.setattr("gtea.scoring.exact.EdgePass", lambda *given, tiny=tiny: tiny)
         torch.testing.assert_close(exact(case), expected, atol=1e-6, rtol=0)
 
 
@@ -207,3 +210,11 @@ def test_the_future_changes_nothing(make_store: Any, case_of: Any, directed: boo
 def test_a_node_named_twice_is_refused(make_store: Any, case_of: Any) -> None:
     with pytest.raises(UsageError, match="seeds: each may be named once"):
         exact(case_of(make_store(), small()), [1, 2, 1])
+
+
+def test_runs_of_targets_leave_nobody_out_and_stop_at_each_hop() -> None:
+    looks = np.array([3, 0, 50, 1, 1, 1, 9, 0])
+    edges = EdgePass(None, None, CPU, max_looks=10, max_events=20)  # type: ignore[arg-type]
+    runs = target_runs(looks, 4 * looks, (4, 8, 11), edges)
+    assert [target for run in runs for target in run] == list(range(8))
+    assert runs == [range(2), range(2, 3), range(3, 4), range(4, 6), range(6, 7), range(7, 8)]

@@ -80,6 +80,6 @@ def test_progress_is_told(make_store: Callable[..., Store]) -> None:
     heard: list[tuple[str, float | None]] = []
     way = dataclasses.replace(EXACT, progress=lambda stage, done: heard.append((stage, done)))
     NodeModel(saved_model(store, "nodes"), CPU).probabilities(store, CUT, np.arange(5), way)
-    stages = ["weighing edges", "encoding edges", "describing accounts", "aggregating"]
+    stages = ["encoding edges", "describing accounts", "aggregating"]
     assert list(dict.fromkeys(stage for stage, _ in heard)) == stages
     assert ("encoding edges", 1.0) in heard

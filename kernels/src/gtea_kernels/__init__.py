@@ -9,7 +9,15 @@ and a history's result doesn't depend on the others in its batch, not by a bit.
 """
 
 from gtea_kernels.instructions import instruction_set, instruction_sets, peak_gflops, use_instruction_set
-from gtea_kernels.lstm import lstm
+from gtea_kernels.lstm import last_h, lstm
 from gtea_kernels.times import times_and_features
 
-__all__ = ["instruction_set", "instruction_sets", "lstm", "peak_gflops", "times_and_features", "use_instruction_set"]
+__all__ = [
+    "instruction_set",
+    "instruction_sets",
+    "last_h",
+    "lstm",
+    "peak_gflops",
+    "times_and_features",
+    "use_instruction_set",
+]

@@ -11,6 +11,7 @@ def lstm_forward(
     num_encoders: int,
     instruction_set: str,
     keeps: bool,
+    wants_c: bool,
 ) -> tuple[list[Tensor], list[Tensor], Tensor, int]: ...
 def lstm_backward(
     x: Tensor,

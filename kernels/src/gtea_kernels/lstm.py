@@ -29,16 +29,30 @@ def lstm(
         encoders: The layers of each encoder, all encoders of one shape.
         states: What each encoder starts from; None stands for zeros, and is less work than zeros.
     """
+    h, c = _run(x, offset, encoders, states, wants_c=True)
+    return list(zip(h, c, strict=True))
+
+
+def last_h(x: Tensor, offset: Tensor, encoders: Sequence[Sequence[Weights]]) -> list[Tensor]:
+    """Of each encoder h alone after each history's last event, from zeros, [num_layers, num_edges, d]: no c is kept."""
+    return list(_run(x, offset, encoders, None, wants_c=False)[0])
+
+
+def _run(
+    x: Tensor,
+    offset: Tensor,
+    encoders: Sequence[Sequence[Weights]],
+    states: Sequence[State] | None,
+    wants_c: bool,
+) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
     parameters = [part for layers in encoders for layer in layers for part in layer]
     h_first, c_first = zip(*states, strict=True) if states else ((), ())
-    call = _Call(len(encoders), len(parameters), bool(states))
+    call = _Call(len(encoders), len(parameters), bool(states), wants_c)
     tensors = (x, offset, *parameters, *h_first, *c_first)
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
-        out: tuple[Tensor, ...] = _LSTM.apply(call, *tensors)  # type: ignore[no-untyped-call]
-    else:
-        h, c, _, _ = _core.lstm_forward(*call.split(tensors), instruction_set(), False)
-        out = (*h, *c)
-    return list(zip(*call.halves(out), strict=True))
+        return call.halves(_LSTM.apply(call, *tensors))  # type: ignore[no-untyped-call]
+    h, c, _, _ = _core.lstm_forward(*call.split(tensors), instruction_set(), False, wants_c)
+    return h, c
 
 
 class _Call(NamedTuple):
@@ -47,6 +61,7 @@ class _Call(NamedTuple):
     num_encoders: int
     num_parameters: int
     has_states: bool
+    wants_c: bool
 
     def split(self, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor, list[Tensor], list[Tensor], list[Tensor], int]:
         """What the core wants: x, offset, parameters, h, c, num_encoders."""
@@ -56,7 +71,7 @@ class _Call(NamedTuple):
         return tensors[0], tensors[1], parameters, states[:middle], states[middle:], self.num_encoders
 
     def halves(self, results: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        """Of something like all h and all c: that of h, that of c."""
+        """Of something like all h and all c: that of h, that of c; nothing where c was not asked for."""
         return results[: self.num_encoders], results[self.num_encoders :]
 
 
@@ -65,7 +80,7 @@ class _LSTM(torch.autograd.Function):
     def forward(ctx: Any, call: _Call, *tensors: Tensor) -> tuple[Tensor, ...]:
         ctx.call, ctx.instruction_set = call, instruction_set()
         ctx.set_materialize_grads(False)
-        h, c, saved, ctx.num_tasks = _core.lstm_forward(*call.split(tensors), ctx.instruction_set, True)
+        h, c, saved, ctx.num_tasks = _core.lstm_forward(*call.split(tensors), ctx.instruction_set, True, call.wants_c)
         ctx.save_for_backward(saved, *tensors)
         return (*h, *c)
 
@@ -75,17 +90,20 @@ class _LSTM(torch.autograd.Function):
         call: _Call = ctx.call
         saved, *tensors = ctx.saved_tensors
         wants_x, wants_states = ctx.needs_input_grad[1], any(ctx.needs_input_grad[3 + call.num_parameters :])
+        dh, dc = call.halves(gradients)
+        dc = dc if call.wants_c else [None] * call.num_encoders
         dx, dparameters, dh_first, dc_first = _core.lstm_backward(
             *call.split(tensors),
             ctx.instruction_set,
             saved,
             ctx.num_tasks,
-            *call.halves(gradients),
+            dh,
+            dc,
             wants_x,
             wants_states,
         )
         # None, not zeros, for what nobody used: optimisers leave such a parameter alone.
-        used = [dh is not None or dc is not None for dh, dc in zip(*call.halves(gradients), strict=True)]
+        used = [of_h is not None or of_c is not None for of_h, of_c in zip(dh, dc, strict=True)]
         per_encoder = call.num_parameters // call.num_encoders
         of_parameters = [part if used[i // per_encoder] else None for i, part in enumerate(dparameters)]
         of_states = [part if used[i % call.num_encoders] else None for i, part in enumerate([*dh_first, *dc_first])]

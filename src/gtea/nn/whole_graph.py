@@ -1,4 +1,4 @@
-"""The layers over a whole graph, a part of its slots at a time, at rest: no dropout, no gradient.
+"""The layers over a whole graph, a run of its targets at a time, at rest: no dropout, no gradient.
 
 The same numbers as ``AggregationLayer``, to rounding, by what Eq. 6 allows once it is written out. With MLP_1's first
 map split into a node's part and an edge's, W_1 [z_v || e_tilde_uv] = W_z z_v + W_e e_tilde_uv:
@@ -13,6 +13,7 @@ long as all slots is ever held but e_tilde itself. Sums go over parts, so that a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -21,14 +22,26 @@ from torch.nn.functional import linear
 from gtea.nn.layer import AggregationLayer
 from gtea.nn.model import GTEA
 from gtea.nn.normalisers.groups import SegmentGroups
+from gtea.nn.side_by_side import side_by_side
 from gtea.nn.slots import Slots
 
-PART = 1 << 15
-"""How many slots, or targets, are held at a time: what they become stays in the processor's cache."""
+PART = 1 << 13
+"""How many slots are held at a time: what they become stays in the processor's cache."""
+
+
+@dataclass(frozen=True)
+class Neighbourhoods:
+    """A run of targets, and all whom they attend to."""
+
+    targets: range
+    slots: Slots
+    """``target`` is counted from the run's first, ``edge`` in ``e_tilde``."""
+    e_tilde: Tensor
+    """[num_slots, d_edge]."""
 
 
 @torch.inference_mode()
-def attend_graph(model: GTEA, alpha_tilde: Tensor, offset: Tensor, neighbour: Tensor) -> Slots:
+def attend(model: GTEA, alpha_tilde: Tensor, offset: Tensor, neighbour: Tensor) -> Slots:
     """Eq. 5 over all neighbours: the slots that are left, each with the number of the look it was as its edge.
 
     Args:
@@ -40,41 +53,51 @@ def attend_graph(model: GTEA, alpha_tilde: Tensor, offset: Tensor, neighbour: Te
     return Slots.of_graph(offset, neighbour, torch.arange(len(alpha), device=alpha.device), alpha)
 
 
-@torch.inference_mode()
+def neighbourhoods(targets: range, slots: Slots, e_tilde: Tensor) -> Neighbourhoods:
+    """A run of targets, of whose looks ``e_tilde`` has those that are left, in order."""
+    return Neighbourhoods(targets, replace(slots, edge=torch.arange(len(e_tilde))), e_tilde)
+
+
 def aggregate_graph(
-    model: GTEA, x: Tensor, e_tilde: Tensor, slots: Slots, num_within: Sequence[int], *, part: int = PART
+    model: GTEA, x: Tensor, runs: Sequence[Neighbourhoods], num_within: Sequence[int], *, part: int = PART
 ) -> Tensor:
-    """The embeddings of the first ``num_within[0]`` nodes: ``GTEA.aggregate``, a part of the slots at a time.
+    """The embeddings of the first ``num_within[0]`` nodes: ``GTEA.aggregate``, run by run.
 
     Args:
         x: Node features, [num_within[L], d_node_features]. Where they are, the layers compute.
-        e_tilde: The embeddings that ``slots.edge`` counts in, on the slots' device; both may stay on the CPU.
+        runs: All targets, in order, on the CPU; no run goes across any of ``num_within``.
         num_within: As in a batch; ``[num_nodes] * (num_layers + 1)`` for a whole graph.
     """
     z = x
     for layer, num_targets in zip(model.layers, reversed(num_within[:-1]), strict=True):
         assert isinstance(layer, AggregationLayer)
-        z = _renew(layer, z, num_targets, e_tilde, slots.first(num_targets), part)
+        z = _renew(layer, z, [run for run in runs if run.targets.stop <= num_targets], num_targets, part)
     return z
 
 
-def _renew(layer: AggregationLayer, z: Tensor, num_targets: int, e_tilde: Tensor, slots: Slots, part: int) -> Tensor:
+def _renew(layer: AggregationLayer, z: Tensor, runs: Sequence[Neighbourhoods], num_targets: int, part: int) -> Tensor:
     """Eq. 6 and 7 for the first ``num_targets`` nodes."""
     into, out = layer.mlp_1.into, layer.mlp_1.out
     w_z, w_e = into.weight[:, : z.shape[1]], into.weight[:, z.shape[1] :]
-    from_node = linear(z, w_z, into.bias)
-    total, weight = z.new_zeros(num_targets, into.out_features), z.new_zeros(num_targets, 1)
-    for some in _parts(slots, part):
-        e_here = e_tilde.index_select(0, some.edge).to(z.device)
-        alpha, target = some.alpha.to(z.device)[:, None], some.target.to(z.device)
-        hidden = from_node.index_select(0, some.neighbour.to(z.device)).addmm_(e_here, w_e.T).relu_()
-        total.index_add_(0, target, hidden.mul_(alpha))
-        weight.index_add_(0, target, alpha)
-    z_new = z.new_empty(num_targets, layer.mlp_2.out.out_features)
-    for first in range(0, num_targets, part):
-        rows = slice(first, min(first + part, num_targets))
-        z_nbr = linear(total[rows], out.weight) + weight[rows] * out.bias
-        z_new[rows] = layer.mlp_2(torch.cat([z[rows], z_nbr], dim=-1))
+    with torch.inference_mode():
+        from_node = linear(z, w_z, into.bias)
+        z_new = z.new_empty(num_targets, layer.mlp_2.out.out_features)
+
+    @torch.inference_mode()
+    def renew(run: Neighbourhoods) -> None:
+        own = slice(run.targets.start, run.targets.stop)
+        total, weight = z.new_zeros(len(run.targets), into.out_features), z.new_zeros(len(run.targets), 1)
+        for some in _parts(run.slots, part):
+            e_here = run.e_tilde.index_select(0, some.edge).to(z.device)
+            alpha, target = some.alpha.to(z.device)[:, None], some.target.to(z.device)
+            hidden = from_node.index_select(0, some.neighbour.to(z.device)).addmm_(e_here, w_e.T).relu_()
+            total.index_add_(0, target, hidden.mul_(alpha))
+            weight.index_add_(0, target, alpha)
+        z_nbr = linear(total, out.weight) + weight * out.bias
+        z_new[own] = layer.mlp_2(torch.cat([z[own], z_nbr], dim=-1))
+
+    for _ in side_by_side(renew, runs, z.device):
+        pass
     return z_new
 
 

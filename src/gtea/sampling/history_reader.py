@@ -9,7 +9,7 @@ from gtea.batch import Histories
 from gtea.errors import UsageError
 from gtea.sampling.event_features import EventEncoder
 from gtea.sampling.graph import graph_of
-from gtea.sampling.histories import count_events, gather_histories
+from gtea.sampling.histories import gather_histories
 from gtea.sampling.preprocessing import Preprocessing
 from gtea.store.view import View
 
@@ -28,6 +28,8 @@ class HistoryReader:
         """The histories of edges, each as the given one of its ends sees it."""
         return self._events.encode(gather_histories(self.graph, edges, seen_from, self._max_events))
 
-    def lengths(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How many events each of these histories has."""
-        return count_events(self.graph, edges, self._max_events)
+    def at_most(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many events each of these histories has at most: as if none lay beyond the cut."""
+        offset = self.graph.edge_offset
+        stored = offset[edges + 1] - offset[edges]
+        return np.minimum(stored, self._max_events) if self._max_events else stored

@@ -25,6 +25,8 @@ _OF_EVENTS = ("count", "partners", "since_first", "since_last", "span", "gap_mea
 _COUNT, _PARTNERS, _SINCE_FIRST, _SINCE_LAST, _SPAN, _GAP_MEAN, _GAP_STD, _GAP_MIN, _GAP_MAX = range(9)
 _OF_FEATURES = ("sum", "mean", "std", "min", "max")
 _SUM, _MEAN, _STD, _MIN, _MAX = range(5)
+_SHORT = 24
+"""Up to here, sorting by insertion and looking for equals one by one beat asking for memory."""
 
 
 def statistic_names(features: Sequence[str]) -> tuple[str, ...]:
@@ -47,33 +49,49 @@ def statistics(view: View, nodes: NDArray[np.integer[Any]]) -> NDArray[np.float6
 def _statistics(graph: Graph, nodes: NDArray[np.int64], per_second: int) -> NDArray[np.float64]:
     width = len(_OF_EVENTS) + len(_OF_FEATURES) * graph.event_features.shape[1]
     rows = np.zeros((len(nodes), 3, width), dtype=np.float64)
+    # One room for all: most accounts have a handful of events, and asking for memory costs more than counting them.
+    room = 0
+    for i in range(len(nodes)):
+        room = max(room, _count(graph, nodes[i]))
+    times, sides = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
     for i in range(len(nodes)):
         start, stop = visible_slots(graph, nodes[i])
-        times, sides = _read(graph, nodes[i], start, stop, rows[i])
+        count = _read(graph, nodes[i], start, stop, rows[i], times, sides)
         rows[i, _BOTH, _PARTNERS] = _distinct(graph.slot_neighbour[start:stop])
         if stop - start > 1:
-            order = np.argsort(times, kind="mergesort")
-            times, sides = times[order], sides[order]
+            _sort_by_time(times[:count], sides[:count])
         for side in range(3):
             if rows[i, side, _COUNT] > 0:
-                _time(rows[i, side], times[(sides & (side + 1)) != 0], graph.cut, per_second)
+                _time(rows[i, side], times[:count], sides[:count], side + 1, graph.cut, per_second)
                 _finish(rows[i, side])
     return rows.reshape(len(nodes), 3 * width)
 
 
 @jit
-def _read(
-    graph: Graph, node: int, start: int, stop: int, row: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Count events, partners and feature values; returns the time and the side of each event.
-
-    Sides are bits: sent 1, received 2, and 3 for what a node sends to itself.
-    """
+def _count(graph: Graph, node: int) -> int:
+    """How many events a node has."""
+    start, stop = visible_slots(graph, node)
     count = 0
     for slot in range(start, stop):
         first, end = visible_events(graph, graph.slot_edge[slot])
         count += end - first
-    times, sides = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+    return count
+
+
+@jit
+def _read(
+    graph: Graph,
+    node: int,
+    start: int,
+    stop: int,
+    row: NDArray[np.float64],
+    times: NDArray[np.int64],
+    sides: NDArray[np.int64],
+) -> int:
+    """Count events, partners and feature values; writes down the time and the side of each event.
+
+    Sides are bits: sent 1, received 2, and 3 for what a node sends to itself.
+    """
     count = 0
     for slot in range(start, stop):
         edge = graph.slot_edge[slot]
@@ -93,7 +111,22 @@ def _read(
             _add(row[_BOTH], graph.event_features[event])
         row[_OUT, _PARTNERS] += met & 1
         row[_IN, _PARTNERS] += met >> 1
-    return times, sides
+    return count
+
+
+@jit
+def _sort_by_time(times: NDArray[np.int64], sides: NDArray[np.int64]) -> None:
+    """Both in the order of time, in their place."""
+    if len(times) > _SHORT:
+        order = np.argsort(times, kind="mergesort")
+        times[:], sides[:] = times[order], sides[order]
+        return
+    for i in range(1, len(times)):
+        time, side, place = times[i], sides[i], i
+        while place > 0 and times[place - 1] > time:
+            times[place], sides[place] = times[place - 1], sides[place - 1]
+            place -= 1
+        times[place], sides[place] = time, side
 
 
 @jit
@@ -112,15 +145,42 @@ def _add(side: NDArray[np.float64], values: NDArray[np.float32]) -> None:
 
 
 @jit
-def _time(side: NDArray[np.float64], times: NDArray[np.int64], cut: int, per_second: int) -> None:
-    """How the events of a side lie in time, from their times in order."""
-    side[_SINCE_FIRST] = (cut - times[0]) / per_second
-    side[_SINCE_LAST] = (cut - times[-1]) / per_second
-    side[_SPAN] = (times[-1] - times[0]) / per_second
-    if len(times) > 1:
-        gaps = (times[1:] - times[:-1]) / per_second
-        side[_GAP_MEAN], side[_GAP_STD] = gaps.mean(), gaps.std()
-        side[_GAP_MIN], side[_GAP_MAX] = gaps.min(), gaps.max()
+def _time(
+    row: NDArray[np.float64],
+    times: NDArray[np.int64],
+    sides: NDArray[np.int64],
+    side: int,
+    cut: int,
+    per_second: int,
+) -> None:
+    """How the events of a side lie in time, from all events in order."""
+    num_gaps, total, shortest, longest = 0, 0.0, np.inf, 0.0
+    first = last = np.int64(0)
+    for i in range(len(times)):
+        if sides[i] & side:
+            if num_gaps == 0:
+                first = times[i]
+            else:
+                gap = (times[i] - last) / per_second
+                total += gap
+                shortest, longest = min(shortest, gap), max(longest, gap)
+            last = times[i]
+            num_gaps += 1
+    num_gaps -= 1
+    row[_SINCE_FIRST] = (cut - first) / per_second
+    row[_SINCE_LAST] = (cut - last) / per_second
+    row[_SPAN] = (last - first) / per_second
+    if num_gaps == 0:
+        return
+    mean, deviation = total / num_gaps, 0.0
+    before, begun = np.int64(0), False
+    for i in range(len(times)):
+        if sides[i] & side:
+            if begun:
+                deviation += ((times[i] - before) / per_second - mean) ** 2
+            before, begun = times[i], True
+    row[_GAP_MEAN], row[_GAP_STD] = mean, np.sqrt(deviation / num_gaps)
+    row[_GAP_MIN], row[_GAP_MAX] = shortest, longest
 
 
 @jit
@@ -133,8 +193,17 @@ def _finish(side: NDArray[np.float64]) -> None:
 @jit
 def _distinct(values: NDArray[np.int32]) -> int:
     """How many different values there are: a pair that pays both ways in a directed store is one partner."""
-    ordered = np.sort(values)
-    count = min(1, len(ordered))
-    for i in range(1, len(ordered)):
-        count += ordered[i] != ordered[i - 1]
+    count = min(1, len(values))
+    if len(values) > _SHORT:
+        ordered = np.sort(values)
+        for i in range(1, len(ordered)):
+            count += ordered[i] != ordered[i - 1]
+        return count
+    for i in range(1, len(values)):
+        new = 1
+        for j in range(i):
+            if values[j] == values[i]:
+                new = 0
+                break
+        count += new
     return count

@@ -33,10 +33,10 @@ class Surroundings:
     slot: NDArray[np.int64]
     """[num_looks]: numbers of slots in the store."""
 
-    @property
-    def seen_from(self) -> NDArray[np.int64]:
-        """[num_looks]: the node in the store that looks."""
-        return np.repeat(self.nodes[: len(self.offset) - 1], np.diff(self.offset))
+    def looks(self, targets: range) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Of a run of targets: the slots they look at, and for each the node in the store that looks."""
+        offset = self.offset[targets.start : targets.stop + 1]
+        return self.slot[offset[0] : offset[-1]], np.repeat(self.nodes[targets.start : targets.stop], np.diff(offset))
 
 
 def surroundings(graph: Graph, seeds: NDArray[np.integer[Any]], num_hops: int) -> Surroundings:

@@ -1,9 +1,6 @@
-"""Every look at an edge encoded once, in batches that are bounded by looks and by events.
+"""Looks at edges encoded, each once, in batches that are bounded by looks and by events.
 
-Weighing (Enc_a) and embedding (Enc_i) can be asked for one after the other: a sparse attention discards most looks, and
-what is discarded need not be embedded. Of a trained GTEA_L+T's looks 18 % were left (the demo's payments). The price is
-that the events of these are read twice. The next batch's histories are read in a background thread while the model
-encodes this one's; the events are never held all at once.
+Each batch is read and encoded by one thread, several batches at a time; the events are never held all at once.
 """
 
 from __future__ import annotations
@@ -18,13 +15,12 @@ from torch import Tensor
 
 from gtea.batch import Histories
 from gtea.nn.edge_encoder import EdgeEncoder
+from gtea.nn.side_by_side import side_by_side
 from gtea.sampling.history_reader import HistoryReader
-from gtea.sampling.loader import Loader
 
-MAX_LOOKS = 1 << 14
-MAX_EVENTS = 1 << 17
+MAX_LOOKS = 1 << 13
+MAX_EVENTS = 1 << 16
 """Of one batch: what the encoder makes of them takes some tens of megabytes. A single history may be longer."""
-
 
 Listener = Callable[[float], None]
 """Told which share of the looks is done."""
@@ -55,13 +51,21 @@ class EdgePass:
         *,
         max_looks: int = MAX_LOOKS,
         max_events: int = MAX_EVENTS,
-        workers: int = 1,
     ) -> None:
         self.encoder = encoder
+        self.max_looks, self.max_events = max_looks, max_events
         self._reader = reader
         self._device = device
-        self._limits = (max_looks, max_events)
-        self._workers = workers
+
+    def at_most(self, slot: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many events each look's history has at most."""
+        return self._reader.at_most(self._reader.graph.slot_edge[slot])
+
+    @torch.inference_mode()
+    def encode_batch(self, slot: NDArray[np.int64], seen_from: NDArray[np.int64]) -> EdgeRows:
+        """Both rows of each look, all at once."""
+        e_tilde, alpha_tilde = self.encoder(self._read(slot, seen_from))
+        return EdgeRows(e_tilde.cpu(), alpha_tilde.cpu())
 
     def encode(self, slot: NDArray[np.int64], seen_from: NDArray[np.int64], listener: Listener) -> EdgeRows:
         """Both rows of each look, in order."""
@@ -81,7 +85,9 @@ class EdgePass:
         self._fill((e_tilde,), lambda histories: (self.encoder.embed(histories),), slot, seen_from, listener)
         return e_tilde
 
-    @torch.inference_mode()
+    def _read(self, slot: NDArray[np.int64], seen_from: NDArray[np.int64]) -> Histories:
+        return self._reader.read(self._reader.graph.slot_edge[slot], seen_from).to(self._device)
+
     def _fill(
         self,
         columns: tuple[Tensor, ...],
@@ -90,18 +96,17 @@ class EdgePass:
         seen_from: NDArray[np.int64],
         listener: Listener,
     ) -> None:
-        edges = self._reader.graph.slot_edge[slot]
-        starts = batch_starts(self._reader.lengths(edges), *self._limits)
+        starts = batch_starts(self.at_most(slot), self.max_looks, self.max_events)
 
-        def read(batches: NDArray[np.int64], epoch: int) -> tuple[slice, Histories]:
-            some = slice(int(starts[batches[0]]), int(starts[batches[0] + 1]))
-            return some, self._reader.read(edges[some], seen_from[some])
-
-        loader = Loader(read, len(starts) - 1, batch_size=1, shuffle=False, workers=self._workers)
-        for _, (some, histories) in loader.epoch(0):
-            for column, made in zip(columns, make(histories.to(self._device)), strict=True):
+        @torch.inference_mode()
+        def fill(batch: int) -> int:
+            some = slice(int(starts[batch]), int(starts[batch + 1]))
+            for column, made in zip(columns, make(self._read(slot[some], seen_from[some])), strict=True):
                 column[some] = made.cpu()
-            listener(some.stop / len(edges))
+            return some.stop
+
+        for done in side_by_side(fill, range(len(starts) - 1), self._device):
+            listener(done / len(slot))
 
 
 def batch_starts(lengths: NDArray[np.int64], max_looks: int, max_events: int) -> NDArray[np.int64]:

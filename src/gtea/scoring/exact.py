@@ -2,15 +2,16 @@
 
 An edge's embedding and attention logit don't depend on the layer (Algorithm 2), so each look at an edge is encoded
 once, and then L layers run over all that the attention leaves. Asked about a few accounts, only what is within L hops
-of them is touched; asked about all, that is the whole graph. What is held in memory: d_edge numbers for each look that
-is left, and a few times d_node for each node.
+of them is touched; asked about all, that is the whole graph. Targets are taken in runs, each by one thread: its looks
+are encoded, weighed, and what the attention discards is forgotten. What is held in memory: d_edge numbers for each look
+that is left, and a few times d_node for each node.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-from collections.abc import Callable
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -21,8 +22,9 @@ from gtea.checkpoint import SavedModel
 from gtea.config import RunConfig
 from gtea.data.workbench import Progress, silent
 from gtea.nn.model import GTEA
+from gtea.nn.side_by_side import side_by_side
 from gtea.nn.slots import Slots
-from gtea.nn.whole_graph import aggregate_graph, attend_graph
+from gtea.nn.whole_graph import Neighbourhoods, aggregate_graph, attend, neighbourhoods
 from gtea.sampling.history_reader import HistoryReader
 from gtea.sampling.node_features import NodeFeatures
 from gtea.sampling.preprocessing import Preprocessing
@@ -32,7 +34,7 @@ from gtea.scoring.edge_pass import EdgePass, EdgeRows
 from gtea.scoring.way import Way
 from gtea.store.view import View
 
-_NODES_AT_A_TIME = 1 << 16
+_NODES_AT_A_TIME = 1 << 14
 
 
 class ExactEmbedder:
@@ -57,32 +59,53 @@ class ExactEmbedder:
         self._num_hops = config.model.num_layers
         self._reader = HistoryReader(view, preprocessing, config.sampling.max_events)
         self._features = NodeFeatures(view, preprocessing.nodes)
-        self._edges = EdgePass(gtea.edge_encoder, self._reader, device, workers=min(1, config.train.workers))
+        self._edges = EdgePass(gtea.edge_encoder, self._reader, device)
 
     def embed(self, nodes: NDArray[np.int64]) -> Tensor:
         """Z [num_nodes, d_node] of some nodes, each named once, on the device."""
         around = surroundings(self._reader.graph, nodes, self._num_hops)
-        slots, e_tilde = self._fresh(around) if self._cache is None else self._kept(around, self._cache)
-        x = self._node_features(around.nodes).to(self._device, e_tilde.dtype)
+        runs = self._fresh(around) if self._cache is None else self._kept(around, self._cache)
+        x = self._node_features(around.nodes).to(self._device, self._edges.encoder.a.dtype)
         self._progress("aggregating", None)
-        return aggregate_graph(self._gtea, x, e_tilde, slots, around.num_within)
+        return aggregate_graph(self._gtea, x, runs, around.num_within)
 
-    def _fresh(self, around: Surroundings) -> tuple[Slots, Tensor]:
-        """Who is attended to, and the embeddings of these looks alone."""
-        seen_from = around.seen_from
-        slots = self._attend(around, self._edges.weigh(around.slot, seen_from, self._told("weighing edges")))
+    def _fresh(self, around: Surroundings) -> list[Neighbourhoods]:
+        """Whom each target attends to, and the embeddings of these looks alone."""
+        looks = np.diff(around.offset)
+        events = np.concatenate([[0], np.cumsum(self._edges.at_most(around.slot))])
+        runs = target_runs(looks, np.diff(events[around.offset]), around.num_within, self._edges)
+        hubs = [run for run in runs if looks[run.start] > self._edges.max_looks]
+        others = [run for run in runs if looks[run.start] <= self._edges.max_looks]
+        made: list[Neighbourhoods] = []
+        for run in side_by_side(partial(self._run, around), others, self._device):
+            made.append(run)
+            self._progress("encoding edges", len(made) / len(runs))
+        for hub in hubs:
+            made.append(self._hub(around, hub))
+            self._progress("encoding edges", len(made) / len(runs))
+        return sorted(made, key=lambda run: run.targets.start)
+
+    def _run(self, around: Surroundings, targets: range) -> Neighbourhoods:
+        return self._attended(around, targets, self._edges.encode_batch(*around.looks(targets)))
+
+    def _hub(self, around: Surroundings, target: range) -> Neighbourhoods:
+        """One whose looks' embeddings might fill the memory: weighed first, and only what is left is embedded."""
+        slot, seen_from = around.looks(target)
+        slots = self._attend(around, target, self._edges.weigh(slot, seen_from, _unheard))
         left = slots.edge.numpy()
-        e_tilde = self._edges.embed(around.slot[left], seen_from[left], self._told("encoding edges"))
-        return dataclasses.replace(slots, edge=torch.arange(len(left))), e_tilde
+        return neighbourhoods(target, slots, self._edges.embed(slot[left], seen_from[left], _unheard))
 
-    def _attend(self, around: Surroundings, alpha_tilde: Tensor) -> Slots:
-        offset, neighbour = torch.from_numpy(around.offset), torch.from_numpy(around.neighbour)
-        return attend_graph(self._gtea, alpha_tilde, offset, neighbour)
+    def _attended(self, around: Surroundings, targets: range, rows: EdgeRows) -> Neighbourhoods:
+        slots = self._attend(around, targets, rows.alpha_tilde)
+        all_left = len(slots.edge) == len(rows.e_tilde)
+        return neighbourhoods(targets, slots, rows.e_tilde if all_left else rows.e_tilde.index_select(0, slots.edge))
 
-    def _told(self, stage: str) -> Callable[[float], None]:
-        return lambda done: self._progress(stage, done)
+    def _attend(self, around: Surroundings, targets: range, alpha_tilde: Tensor) -> Slots:
+        offset = around.offset[targets.start : targets.stop + 1]
+        neighbour = torch.from_numpy(around.neighbour[offset[0] : offset[-1]])
+        return attend(self._gtea, alpha_tilde, torch.from_numpy(offset - offset[0]), neighbour)
 
-    def _kept(self, around: Surroundings, cache: EdgeCache) -> tuple[Slots, Tensor]:
+    def _kept(self, around: Surroundings, cache: EdgeCache) -> list[Neighbourhoods]:
         """The same by way of the cache. Chunks that are missing are computed whole, for whoever asks next."""
         rows = EdgeRows.empty(len(around.slot), self._edges.encoder)
         order = np.argsort(around.slot, kind="stable")
@@ -94,7 +117,14 @@ class ExactEmbedder:
             rows.e_tilde[here] = found.e_tilde[there]
             rows.alpha_tilde[here] = found.alpha_tilde[there]
             self._progress("encoding edges", (i + 1) / len(numbers))
-        return self._attend(around, rows.alpha_tilde), rows.e_tilde
+        looks = np.diff(around.offset)
+        runs = target_runs(looks, np.zeros_like(looks), around.num_within, self._edges)
+
+        def attended(targets: range) -> Neighbourhoods:
+            some = slice(around.offset[targets.start], around.offset[targets.stop])
+            return self._attended(around, targets, EdgeRows(rows.e_tilde[some], rows.alpha_tilde[some]))
+
+        return list(side_by_side(attended, runs, self._device))
 
     def _chunk(self, cache: EdgeCache, number: int) -> EdgeRows:
         rows = cache.read(number)
@@ -102,18 +132,43 @@ class ExactEmbedder:
             slots = np.asarray(cache.slots(number))
             node_offset = self._reader.graph.node_offset
             seen_from = np.searchsorted(node_offset, slots, side="right") - 1
-            rows = self._edges.encode(slots, seen_from, lambda done: None)
+            rows = self._edges.encode(slots, seen_from, _unheard)
             cache.write(number, rows)
         return rows
 
     def _node_features(self, nodes: NDArray[np.int64]) -> Tensor:
         """X of the nodes, a part at a time: raw statistics are wider and in float64."""
         x = np.empty((len(nodes), self._features.width), dtype=np.float32)
-        for first in range(0, len(nodes), _NODES_AT_A_TIME):
-            self._progress("describing accounts", first / len(nodes))
+
+        def describe(first: int) -> int:
             some = slice(first, first + _NODES_AT_A_TIME)
             x[some] = self._features.compute(nodes[some])
+            return first
+
+        for first in side_by_side(describe, range(0, len(nodes), _NODES_AT_A_TIME), torch.device("cpu")):
+            self._progress("describing accounts", first / len(nodes))
         return torch.from_numpy(x)
+
+
+def _unheard(done: float) -> None:
+    """For parts of a whole whose progress is told already."""
+
+
+def target_runs(
+    looks: NDArray[np.int64], events: NDArray[np.int64], num_within: Sequence[int], limits: EdgePass
+) -> list[range]:
+    """Targets in runs that are within the limits of a batch, or a single target; none goes across ``num_within``."""
+    looks_before, events_before = (np.concatenate([[0], np.cumsum(each)]) for each in (looks, events))
+    runs = []
+    first = 0
+    for end in sorted(set(num_within[:-1])):
+        while first < end:
+            by_looks = np.searchsorted(looks_before, looks_before[first] + limits.max_looks, side="right") - 1
+            by_events = np.searchsorted(events_before, events_before[first] + limits.max_events, side="right") - 1
+            last = min(max(int(min(by_looks, by_events)), first + 1), end)
+            runs.append(range(first, last))
+            first = last
+    return runs
 
 
 def embed_exactly(

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from gtea.nn.encoders.ragged_lstm import LSTMState, LSTMWeights
-from gtea.nn.encoders.run_lstm import run_lstm
+from gtea.nn.encoders.run_lstm import continue_lstm, last_hidden
 from gtea.nn.encoders.sequence_encoder import SequenceEncoder
 from gtea.nn.initial import uniform
 
@@ -34,13 +34,13 @@ class LSTMEncoder(SequenceEncoder):
 
     def forward(self, e_hat: Tensor, offset: Tensor) -> Tensor:
         """The top layer's h after each history's last event, [num_edges, d_edge]."""
-        return run_lstm(e_hat, offset, [self._layers()])[0].h[-1]
+        return last_hidden(e_hat, offset, [self._layers()])[0]
 
     def beside(self, other: SequenceEncoder, e_hat: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
         """Both in one pass over the events."""
         assert isinstance(other, LSTMEncoder)
-        mine, theirs = run_lstm(e_hat, offset, [self._layers(), other._layers()])
-        return mine.h[-1], theirs.h[-1]
+        mine, theirs = last_hidden(e_hat, offset, [self._layers(), other._layers()])
+        return mine, theirs
 
     def start(self, num_edges: int) -> LSTMState:
         """The state of edges that nothing has happened on yet."""
@@ -53,7 +53,7 @@ class LSTMEncoder(SequenceEncoder):
         Events 1..k and then k+1..n from the state after k give what events 1..n give at once: a new event costs one
         step, however long the history is.
         """
-        return run_lstm(e_hat, offset, [self._layers()], [state])[0]
+        return continue_lstm(e_hat, offset, self._layers(), state)
 
     def _layers(self) -> list[LSTMWeights]:
         return [LSTMWeights(*layer) for layer in zip(self.w, self.u, self.b, strict=True)]
