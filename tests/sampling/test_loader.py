@@ -1,3 +1,4 @@
+import sys
 import threading
 import time
 from itertools import chain
@@ -129,3 +130,15 @@ def test_an_error_in_the_loop_leaves_no_thread_behind():
 def test_settings_that_cannot_be(settings):
     with pytest.raises(UsageError, match="batch_size, workers, ahead: must be at least 1, 0 and 1"):
         Loader(lambda items, epoch: None, 5, **settings)
+
+
+def test_the_interpreters_patience_is_given_back():
+    before = sys.getswitchinterval()
+    loader = Loader(lambda items, epoch: sys.getswitchinterval(), 40, batch_size=2, workers=1)
+    batches = loader.epoch(0)
+    assert next(batches)[1] < before
+    batches.close()
+    assert sys.getswitchinterval() == before
+    for _ in loader.epoch(1):
+        pass
+    assert sys.getswitchinterval() == before

@@ -7,6 +7,7 @@ goes on with ``epoch(e, start=b + 1)``.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,6 +20,9 @@ from gtea.errors import UsageError
 from gtea.rng import permutation
 
 Made = TypeVar("Made")
+
+_PATIENCE = 1e-4
+"""Seconds that a thread waits for the interpreter before it asks the other to make room."""
 
 
 class Loader(Generic[Made]):
@@ -40,7 +44,7 @@ class Loader(Generic[Made]):
         seed: int = 0,
         shuffle: bool = True,
         workers: int = 1,
-        ahead: int = 2,
+        ahead: int = 4,
     ) -> None:
         """Nothing is started yet.
 
@@ -80,6 +84,10 @@ class Loader(Generic[Made]):
     def _prefetch(self, chunks: list[NDArray[np.int64]], epoch: int) -> Iterator[tuple[NDArray[np.int64], Made]]:
         waiting: deque[tuple[NDArray[np.int64], Future[Made]]] = deque()
         pool = ThreadPoolExecutor(self._workers, thread_name_prefix="gtea-loader")
+        patience = sys.getswitchinterval()
+        # A worker needs the interpreter for a moment after every compiled call. Waiting 5 ms for it each time, as is
+        # usual, it would be late with every batch.
+        sys.setswitchinterval(_PATIENCE)
         try:
             for chunk in chunks:
                 waiting.append((chunk, pool.submit(self._make, chunk, epoch)))
@@ -90,6 +98,7 @@ class Loader(Generic[Made]):
         finally:
             # Batches not begun are dropped, those being made are waited for: they hold the store's arrays.
             pool.shutdown(wait=True, cancel_futures=True)
+            sys.setswitchinterval(patience)
 
 
 def _finished(
