@@ -3,6 +3,10 @@
 #include <ATen/Parallel.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <algorithm>
+#include <cmath>
+
+#include "last_attention.hpp"
 #include "lstm.hpp"
 #include "memory_pool.hpp"
 #include "time_encoding.hpp"
@@ -202,6 +206,56 @@ std::tuple<Tensor, Tensor> encode_times_backward(const Tensor& time, const Tenso
   return {domega, dphi};
 }
 
+// What attention of the last events reads, and the contiguous tensors that its pointers point into.
+struct Attended {
+  gtea::LastAttention problem;
+  Tensor q, k, e, offset;
+};
+
+Attended make_attended(const Tensor& q, const Tensor& k, const Tensor& e, const Tensor& offset) {
+  TORCH_CHECK_VALUE(q.dim() == 3 && e.dim() == 2, "q must have three dimensions and e two");
+  TORCH_CHECK_VALUE(offset.device().is_cpu() && offset.scalar_type() == at::kLong && offset.dim() == 1 && offset.numel(),
+                    "offset must be int64 [num_edges + 1] on the CPU");
+  const int64_t num_edges = offset.numel() - 1;
+  Attended a{{},
+             checked(q, "q", {num_edges, q.size(1), q.size(2)}),
+             checked(k, "k", {e.size(0), q.size(1), q.size(2)}),
+             checked(e, "e", {e.size(0), e.size(1)}),
+             offset.contiguous()};
+  const int64_t* const at = a.offset.const_data_ptr<int64_t>();
+  TORCH_CHECK_VALUE(at[0] == 0 && at[num_edges] == e.size(0) && std::is_sorted(at, at + num_edges + 1),
+                    "offset must go from 0 to the number of events and not decrease");
+  a.problem = {0, num_edges, q.size(1), q.size(2), e.size(1), 1.f / std::sqrt(static_cast<float>(q.size(2))), at,
+               a.q.const_data_ptr<float>(), a.k.const_data_ptr<float>(), a.e.const_data_ptr<float>()};
+  return a;
+}
+
+// [num_edges, num_heads, d], and the weights, [num_events, num_heads].
+std::tuple<Tensor, Tensor> attend_last(const Tensor& q, const Tensor& k, const Tensor& e, const Tensor& offset,
+                                       const std::string& instruction_set) {
+  const Attended a = make_attended(q, k, e, offset);
+  const Tensor weights = at::empty({e.size(0), q.size(1)}, a.e.options());
+  const Tensor out = at::empty({q.size(0), q.size(1), e.size(1)}, a.e.options());
+  const pybind11::gil_scoped_release others_may_run;
+  gtea::attend_last(a.problem, gtea::instruction_set(instruction_set), run_side_by_side, weights.data_ptr<float>(),
+                    out.data_ptr<float>());
+  return {out, weights};
+}
+
+std::tuple<Tensor, Tensor, Tensor> attend_last_backward(const Tensor& q, const Tensor& k, const Tensor& e,
+                                                        const Tensor& offset, const Tensor& weights,
+                                                        const Tensor& gradient, const std::string& instruction_set) {
+  const Attended a = make_attended(q, k, e, offset);
+  const Tensor w = checked(weights, "weights", {e.size(0), q.size(1)});
+  const Tensor g = checked(gradient, "gradient", {q.size(0), q.size(1), e.size(1)});
+  const Tensor dq = at::empty_like(a.q), dk = at::empty_like(a.k), de = at::empty_like(a.e);
+  const pybind11::gil_scoped_release others_may_run;
+  gtea::attend_last_backward(a.problem, gtea::instruction_set(instruction_set), run_side_by_side,
+                             w.const_data_ptr<float>(), g.const_data_ptr<float>(), dq.data_ptr<float>(),
+                             dk.data_ptr<float>(), de.data_ptr<float>());
+  return {dq, dk, de};
+}
+
 double peak_gflops(int num_threads, const std::string& instruction_set) {
   return gtea::peak_gflops(gtea::instruction_set(instruction_set), run_side_by_side, num_threads);
 }
@@ -219,6 +273,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   module.def("lstm_backward", &lstm_backward);
   module.def("encode_times", &encode_times);
   module.def("encode_times_backward", &encode_times_backward);
+  module.def("attend_last", &attend_last);
+  module.def("attend_last_backward", &attend_last_backward);
   module.def("peak_gflops", &peak_gflops);
   module.def("instruction_sets", &instruction_sets);
 }

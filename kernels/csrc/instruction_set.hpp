@@ -83,6 +83,17 @@ struct TimeGradient {
   double* dphi;
 };
 
+// Of each history one query a head asks all of its events; heads of queries and keys stand side by side.
+struct LastAttention {
+  int64_t first_edge, last_edge;
+  int64_t num_heads, d_query, d;
+  float scale;             // of the logits
+  const int64_t* offset;
+  const float* q;          // [num_edges, num_heads * d_query]
+  const float* k;          // [num_events, num_heads * d_query]
+  const float* e;          // [num_events, d]
+};
+
 struct InstructionSet {
   const char* name;
   int width;         // floats in a vector
@@ -95,6 +106,9 @@ struct InstructionSet {
   void (*bias_gradient)(const WeightGradient&);  // sums[g] += sum over rows of panels[row, g]
   void (*encode_times)(const TimeEncoding&);
   void (*time_gradient)(const TimeGradient&);
+  void (*attend_last)(const LastAttention&, float* weights, float* out);
+  void (*attend_last_backward)(const LastAttention&, const float* weights, const float* dout, float* dq, float* dk,
+                               float* de);
   float (*multiply_adds)(int64_t repeats);       // nothing but fused multiply-adds in registers, for measuring the peak
   int multiply_adds_per_repeat;                  // in floats
 };

@@ -355,6 +355,84 @@ static void time_gradient(const TimeGradient& g) {
   }
 }
 
+INLINE float dot(const float* a, const float* b, int64_t size) {
+  Vec sums = {};
+  int64_t i = 0;
+  for (; i + WIDTH <= size; i += WIDTH) sums += load(a + i) * load(b + i);
+  float sum = 0.f;
+#pragma GCC unroll 16
+  for (int lane = 0; lane < WIDTH; ++lane) sum += sums[lane];
+  for (; i < size; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+// to += factor * from
+INLINE void add_scaled(float* to, float factor, const float* from, int64_t size) {
+  int64_t i = 0;
+  for (; i + WIDTH <= size; i += WIDTH) store(to + i, load(to + i) + factor * load(from + i));
+  for (; i < size; ++i) to[i] += factor * from[i];
+}
+
+INLINE void clear(float* to, int64_t size) {
+  for (int64_t i = 0; i < size; ++i) to[i] = 0.f;
+}
+
+// Softmax over the events of one history and head, in place; weights stand num_heads apart.
+static void softmax(float* weights, int64_t num_events, int64_t apart) {
+  float largest = weights[0], sum = 0.f;
+  for (int64_t i = 1; i < num_events; ++i)
+    if (weights[i * apart] > largest) largest = weights[i * apart];
+  for (int64_t i = 0; i < num_events; ++i) sum += weights[i * apart] = __builtin_expf(weights[i * apart] - largest);
+  for (int64_t i = 0; i < num_events; ++i) weights[i * apart] /= sum;
+}
+
+static void attend_last(const LastAttention& m, float* weights, float* out) {
+  const int64_t heads = m.num_heads, row = heads * m.d_query;
+  for (int64_t edge = m.first_edge; edge < m.last_edge; ++edge) {
+    const int64_t first = m.offset[edge], num_events = m.offset[edge + 1] - first;
+    float* const own = out + edge * heads * m.d;
+    clear(own, heads * m.d);
+    if (!num_events) continue;
+    for (int64_t event = first; event < first + num_events; ++event)
+      for (int64_t head = 0; head < heads; ++head) {
+        const int64_t at = head * m.d_query;
+        weights[event * heads + head] = m.scale * dot(m.q + edge * row + at, m.k + event * row + at, m.d_query);
+      }
+    for (int64_t head = 0; head < heads; ++head) softmax(weights + first * heads + head, num_events, heads);
+    for (int64_t event = first; event < first + num_events; ++event)
+      for (int64_t head = 0; head < heads; ++head)
+        add_scaled(own + head * m.d, weights[event * heads + head], m.e + event * m.d, m.d);
+  }
+}
+
+static void attend_last_backward(const LastAttention& m, const float* weights, const float* dout, float* dq, float* dk,
+                                 float* de) {
+  const int64_t heads = m.num_heads, row = heads * m.d_query;
+  for (int64_t edge = m.first_edge; edge < m.last_edge; ++edge) {
+    const int64_t first = m.offset[edge], last = m.offset[edge + 1];
+    const float* const given = dout + edge * heads * m.d;
+    clear(dq + edge * row, row);
+    for (int64_t event = first; event < last; ++event) clear(de + event * m.d, m.d);
+    for (int64_t head = 0; head < heads; ++head) {
+      const float* const of_head = given + head * m.d;
+      const int64_t at = head * m.d_query;
+      float mean = 0.f;  // of the weights' gradients, by weight; those gradients stand in dk until they are used
+      for (int64_t event = first; event < last; ++event) {
+        const float weight = weights[event * heads + head], of_weight = dot(of_head, m.e + event * m.d, m.d);
+        add_scaled(de + event * m.d, weight, of_head, m.d);
+        mean += weight * of_weight;
+        dk[event * row + at] = of_weight;
+      }
+      for (int64_t event = first; event < last; ++event) {
+        float* const own = dk + event * row + at;
+        const float of_logit = m.scale * weights[event * heads + head] * (own[0] - mean);
+        add_scaled(dq + edge * row + at, of_logit, m.k + event * row + at, m.d_query);
+        for (int64_t i = 0; i < m.d_query; ++i) own[i] = of_logit * m.q[edge * row + at + i];
+      }
+    }
+  }
+}
+
 static float multiply_adds(int64_t repeats) {
   Vec sums[ACCUMULATORS];
 #pragma GCC unroll 32
@@ -371,4 +449,4 @@ static float multiply_adds(int64_t repeats) {
 
 #define INSTRUCTION_SET(name, supported)                                                                             \
   {name, WIDTH, 4, supported, step_forward, step_backward, panels_times_weights, weight_gradient, bias_gradient,     \
-   encode_times, time_gradient, multiply_adds, ACCUMULATORS * WIDTH}
+   encode_times, time_gradient, attend_last, attend_last_backward, multiply_adds, ACCUMULATORS * WIDTH}

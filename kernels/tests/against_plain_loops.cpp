@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "last_attention.hpp"
 #include "lstm.hpp"
 #include "memory_pool.hpp"
 #include "time_encoding.hpp"
@@ -228,15 +229,62 @@ void check_times(const gtea::InstructionSet& isa) {
     expect_close(out[i / d_features * width + d_time + i % d_features], features[i], 0, "features");
 }
 
+void check_attention(const gtea::InstructionSet& isa) {
+  const int64_t num_edges = draw(0, 2) ? draw(0, 9) : draw(250, 600), heads = draw(1, 4), d_query = draw(1, 20);
+  const int64_t d = draw(1, 36), row = heads * d_query;
+  std::vector<int64_t> offset{0};
+  for (int64_t edge = 0; edge < num_edges; ++edge) offset.push_back(offset.back() + draw(0, 5));
+  const int64_t num_events = offset.back();
+  Floats q = draw_floats(num_edges * row, 1.f), k = draw_floats(num_events * row, 1.f), e = draw_floats(num_events * d, 1.f);
+  Floats dout = draw_floats(num_edges * heads * d, 1.f), out(dout.size()), weights(num_events * heads);
+  Floats dq(q.size()), dk(k.size()), de(e.size());
+  const float scale = 1.f / std::sqrt(static_cast<float>(d_query));
+  const gtea::LastAttention all{0, num_edges, heads, d_query, d, scale, offset.data(), q.data(), k.data(), e.data()};
+  gtea::attend_last(all, isa, run_threads, weights.data(), out.data());
+  gtea::attend_last_backward(all, isa, run_threads, weights.data(), dout.data(), dq.data(), dk.data(), de.data());
+  const auto plain = [&](Doubles* result) {
+    double total = 0;
+    for (int64_t edge = 0; edge < num_edges; ++edge) {
+      for (int64_t head = 0; head < heads; ++head) {
+        Doubles weight;
+        double sum = 0;
+        for (int64_t event = offset[edge]; event < offset[edge + 1]; ++event) {
+          double logit = 0;
+          for (int64_t i = head * d_query; i < (head + 1) * d_query; ++i)
+            logit += double(q[edge * row + i]) * k[event * row + i];
+          weight.push_back(std::exp(logit * scale));
+          sum += weight.back();
+        }
+        for (int64_t i = 0; i < d; ++i) {
+          double value = 0;
+          for (size_t j = 0; j < weight.size(); ++j) value += weight[j] / sum * e[(offset[edge] + j) * d + i];
+          const int64_t at = (edge * heads + head) * d + i;
+          if (result) (*result)[at] = value;
+          total += value * dout[at];
+        }
+      }
+    }
+    return total;
+  };
+  Doubles expected(out.size());
+  plain(&expected);
+  for (size_t i = 0; i < out.size(); ++i) expect_close(out[i], expected[i], 1e-5, "attention");
+  const auto total = [&] { return plain(nullptr); };
+  check_gradient("gradient of q", dq, q, total);
+  check_gradient("gradient of k", dk, k, total);
+  check_gradient("gradient of e", de, e, total);
+}
+
 }  // namespace
 
 int main(int, char** arguments) {
   const int num_cases = std::atoi(arguments[1]);
   for (int i = 0; i < num_cases; ++i) {
     const Case drawn = draw_case();
-    for (const gtea::InstructionSet* isa : gtea::instruction_sets()) check(drawn, *isa), check_times(*isa);
+    for (const gtea::InstructionSet* isa : gtea::instruction_sets()) check(drawn, *isa), check_times(*isa), check_attention(*isa);
     check(drawn, gtea::wide);
     check_times(gtea::wide);
+    check_attention(gtea::wide);
   }
   std::printf("%d cases, %d failures\n", num_cases, failures);
   return failures != 0;

@@ -1,18 +1,21 @@
-"""The inner loops of gtea, compiled: LSTMs over histories of all lengths, and the time encoding; float32 on CPUs.
+"""The inner loops of gtea, compiled: what reads histories of all lengths without padding; float32 on CPUs.
 
 ``lstm`` runs encoders of one shape over the same events in one call and has gradients by the parameters, the events and
-the first states; ``times_and_features`` makes the events that they read. gtea works without this package: each has a
-twin in PyTorch there, ``gtea.nn.encoders.ragged_lstm`` and ``gtea.nn.time2vec``, which says the same to 1e-5.
+the first states; ``attend_last`` is the top layer of a Transformer; ``times_and_features`` makes the events that both
+read. gtea works without this package: each has a twin in PyTorch there (``gtea.nn.encoders.ragged_lstm``,
+``gtea.nn.encoders.self_attention``, ``gtea.nn.time2vec``), which says the same to 1e-5.
 
 The machine's best instruction set is found at run time. The same machine, thread count and input give the same bytes,
 and a history's result doesn't depend on the others in its batch, not by a bit.
 """
 
+from gtea_kernels.attention import attend_last
 from gtea_kernels.instructions import instruction_set, instruction_sets, peak_gflops, use_instruction_set
 from gtea_kernels.lstm import last_h, lstm
 from gtea_kernels.times import times_and_features
 
 __all__ = [
+    "attend_last",
     "instruction_set",
     "instruction_sets",
     "last_h",

@@ -6,11 +6,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
+from gtea.nn.compiled import kernels_for
 from gtea.nn.encoders.buckets import length_buckets
 from gtea.nn.initial import uniform
 from gtea.nn.normalisers.groups import SegmentGroups
 from gtea.nn.normalisers.softmax import softmax
-from gtea.nn.segments import run_of_rows, run_sum
+from gtea.nn.segments import run_sum
 
 
 class SelfAttention(nn.Module):
@@ -47,16 +48,17 @@ class SelfAttention(nn.Module):
             summed.append(asked.transpose(1, 2)[bucket.mask])
         return self._mean_of_values(torch.cat(summed)[torch.cat(rows).argsort()])
 
-    def ask_last(self, e: Tensor, offset: Tensor) -> Tensor:
-        """Only the last event asks: [num_edges, d_edge], O(S) per history. No history may be empty."""
-        num_edges = len(offset) - 1
-        edge = run_of_rows(offset, len(e))
+    def ask_last(self, e: Tensor, offset: Tensor, edge: Tensor) -> Tensor:
+        """Only the last event asks: [num_edges, d_edge], O(S) per history. No history may be empty.
+
+        Args:
+            edge: For each event the history that it belongs to, ``run_of_rows(offset, len(e))``.
+        """
         q, k = self._heads(e[offset[1:] - 1] @ self.w_q), self._heads(e @ self.w_k)
-        logit = (q.index_select(0, edge) * k).sum(-1) * self.d_query**-0.5
-        weight = softmax(logit, SegmentGroups(offset, len(e)))
-        # Head by head: one product for all would be H times the size of e, and twice as slow for its page faults.
-        summed = [run_sum(weight[:, head, None] * e, edge, num_edges) for head in range(self.num_heads)]
-        return self._mean_of_values(torch.stack(summed, dim=1))
+        compiled = kernels_for(e, self.w_q)
+        if compiled is not None:
+            return self._mean_of_values(compiled.attend_last(q, k, e, offset))
+        return self._mean_of_values(attend_last(q, k, e, offset, edge))
 
     def _heads(self, joined: Tensor) -> Tensor:
         return joined.view(len(joined), self.num_heads, self.d_query)
@@ -64,3 +66,13 @@ class SelfAttention(nn.Module):
     def _mean_of_values(self, summed: Tensor) -> Tensor:
         """1/H sum_j summed_j W_Vj for [num_rows, H, d_edge]: one product, heads and features side by side."""
         return summed.flatten(1) @ self.w_v.flatten(0, 1) / self.num_heads
+
+
+def attend_last(q: Tensor, k: Tensor, e: Tensor, offset: Tensor, edge: Tensor) -> Tensor:
+    """softmax(q k^T / sqrt(d_query)) e of each history and head, [num_edges, num_heads, d]: the kernels' twin."""
+    num_edges, num_heads, d_query = q.shape
+    logit = (q.index_select(0, edge) * k).sum(-1) * d_query**-0.5
+    weight = softmax(logit, SegmentGroups(offset, len(e), edge))
+    # Head by head: one product for all would be H times the size of e, and twice as slow for its page faults.
+    summed = [run_sum(weight[:, head, None] * e, edge, num_edges) for head in range(num_heads)]
+    return torch.stack(summed, dim=1)

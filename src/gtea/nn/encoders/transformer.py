@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor, nn
 
@@ -37,15 +39,41 @@ class TransformerEncoder(SequenceEncoder):
 
     def forward(self, e_hat: Tensor, offset: Tensor) -> Tensor:
         """The top layer's row of each history's last event, [num_edges, d_edge]."""
-        # A history without events has no last row; it takes no part, and its place stays zero.
-        occupied = offset.diff().nonzero().squeeze(1)
-        offset_occupied = torch.cat([offset[:1], offset[1:][occupied]])
-        position = positions_from_end(offset_occupied, run_of_rows(offset_occupied, len(e_hat)))
-        e = self.into(e_hat) + encode_positions(position, self.d_edge, e_hat.dtype)
+        return self._encode(e_hat, layout_of(e_hat, offset, self.d_edge))
+
+    def beside(self, other: SequenceEncoder, e_hat: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
+        """Both, with positions worked out once."""
+        assert isinstance(other, TransformerEncoder)
+        layout = layout_of(e_hat, offset, self.d_edge)
+        return self._encode(e_hat, layout), other._encode(e_hat, layout)
+
+    def _encode(self, e_hat: Tensor, layout: Layout) -> Tensor:
+        e = self.into(e_hat) + layout.positions
         for block in self.below:
-            e = block(e, offset_occupied)
-        zeros = e_hat.new_zeros(len(offset) - 1, self.d_edge)
-        return zeros.index_copy(0, occupied, self.top.ask_last(e, offset_occupied))
+            e = block(e, layout.offset)
+        last: Tensor = self.top.ask_last(e, layout.offset, layout.edge)
+        if len(last) == layout.num_edges:
+            return last
+        return e_hat.new_zeros(layout.num_edges, self.d_edge).index_copy(0, layout.occupied, last)
+
+
+class Layout(NamedTuple):
+    """Where the events of some histories stand. A history without events has no last row: it takes no part."""
+
+    num_edges: int
+    occupied: Tensor  # int64: which histories have events
+    offset: Tensor  # int64 [num_occupied + 1]
+    edge: Tensor  # int64 [num_events]: counted among those that have events
+    positions: Tensor  # [num_events, d_edge]: the encoding of each event's place, counted from the end
+
+
+def layout_of(e_hat: Tensor, offset: Tensor, d_edge: int) -> Layout:
+    """What an encoder must know of histories besides their events."""
+    occupied = offset.diff().nonzero().squeeze(1)
+    kept = torch.cat([offset[:1], offset[1:][occupied]])
+    edge = run_of_rows(kept, len(e_hat))
+    positions = encode_positions(positions_from_end(kept, edge), d_edge, e_hat.dtype)
+    return Layout(len(offset) - 1, occupied, kept, edge, positions)
 
 
 class TransformerBlock(nn.Module):

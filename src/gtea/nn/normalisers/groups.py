@@ -84,12 +84,13 @@ class SegmentGroups(Groups):
     Args:
         offset: Group i is offset[i] : offset[i + 1], int64 [num_groups + 1].
         num_slots: How many values there are, offset[-1].
+        group: For each value its group, if that is known already.
     """
 
-    def __init__(self, offset: Tensor, num_slots: int) -> None:
+    def __init__(self, offset: Tensor, num_slots: int, group: Tensor | None = None) -> None:
         self._offset = offset
         self._num_groups = len(offset) - 1
-        self._group = run_of_rows(offset, num_slots)
+        self._group = run_of_rows(offset, num_slots) if group is None else group
 
     def below_largest(self, values: Tensor) -> Tensor:
         """Each value minus its run's largest."""
