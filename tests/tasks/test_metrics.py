@@ -144,6 +144,8 @@ def test_link_metrics() -> None:
     assert figures["prevalence"] == 0.25
     truth, scores = [1, 1, 0, 0, 0, 0, 0, 0], [0.9, 0.4, 0.1, 0.2, 0.3, 0.6, 0.1, 0.2]
     assert figures["average_precision"] == pytest.approx(sk.average_precision_score(truth, scores))
+    assert figures["precision_at_positives"] == 0.5
+    assert figures["recall_at_1pct_fpr"] == 0.5
 
 
 @pytest.mark.parametrize("metric", [m.average_precision, m.roc_auc, m.brier, m.reliability_curve, m.binary_metrics])

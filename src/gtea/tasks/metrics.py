@@ -239,15 +239,7 @@ def link_metrics(
     scores = np.concatenate([true, false.ravel()])
     truth = np.arange(len(scores)) < len(true)
     _require_probabilities(scores)
-    predicted = scores >= threshold
-    figures = {
-        "accuracy": accuracy(truth, predicted),
-        "macro_f1": macro_f1(truth, predicted),
-        "average_precision": average_precision(truth, scores),
-        "prevalence": prevalence(truth),
-        "roc_auc": roc_auc(truth, scores),
-        "mrr": mrr(true, false),
-    }
+    figures = {**pair_metrics(truth, scores, threshold), "mrr": mrr(true, false)}
     return figures | {f"hits_at_{k}": hits_at_k(true, false, k) for k in hits if k <= false.shape[1]}
 
 
