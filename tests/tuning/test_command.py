@@ -63,7 +63,7 @@ def test_final_trains_the_best_and_judges_it(gtea: Run, words: list[str], tmp_pa
 def test_without_matplotlib_it_says_how_to_get_a_picture(
     gtea: Run, words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gtea.tuning.picture.can_draw", lambda: False)
+    monkeypatch.setattr("gtea.drawing.can_draw", lambda: False)
     outcome = gtea(*words, "--trials", 1)
     assert outcome.code == 0, outcome.err
     assert "no picture: Matplotlib is missing. To mend: pip install 'gtea[plots]'" in outcome.out

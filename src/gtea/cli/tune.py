@@ -145,9 +145,10 @@ def _search(
 
 
 def _result(request: Request, search: Search, trials: list[Trial], out: Path) -> dict[str, Any]:
+    from gtea.drawing import can_draw
     from gtea.training.request import NodeRequest
     from gtea.tuning.best import BEST
-    from gtea.tuning.picture import can_draw, draw
+    from gtea.tuning.picture import draw
     from gtea.tuning.study import TABLE
     from gtea.tuning.trials import ranked
 
@@ -181,7 +182,9 @@ def _show(result: dict[str, Any]) -> None:
     pictures = " and ".join(Path(path).name for path in result["pictures"])
     click.echo(f"all trials in {Path(result['table']).name}{', ' if pictures else ''}{pictures}")
     if not pictures:
-        click.echo("no picture: Matplotlib is missing. To mend: pip install 'gtea[plots]'")
+        from gtea.drawing import MISSING
+
+        click.echo(MISSING)
     if "final" in result:
         click.echo(f"model in {printable(result['final']['out'])}")
     for name, value in result.get("final", {}).get("test", {}).items():

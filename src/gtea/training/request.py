@@ -49,9 +49,14 @@ class NodeRequest:
         positive: str | None = None,
         unknown: Literal["error", "skip"] = "error",
         device: str = "auto",
+        base: RunConfig | None = None,
     ) -> NodeRequest:
-        """Open the store, read labels and settings, and refuse what doesn't fit together."""
-        base = RunConfig(model=model_variant(variant) if variant else ModelConfig())
+        """Open the store, read labels and settings, and refuse what doesn't fit together.
+
+        Args:
+            base: Settings to begin with, instead of the variant's.
+        """
+        base = base or RunConfig(model=model_variant(variant) if variant else ModelConfig())
         resolved = read_config(config, settings, base)
         require_classifier(resolved.model)
         opened = Store.open(store)
@@ -97,9 +102,14 @@ class LinkRequest:
         graph_until: str | None = None,
         as_of: str | None = None,
         device: str = "auto",
+        base: RunConfig | None = None,
     ) -> LinkRequest:
-        """Open the store, read the settings, cut the windows, and refuse what doesn't fit together."""
-        base = link_defaults(model_variant(variant) if variant else ModelConfig())
+        """Open the store, read the settings, cut the windows, and refuse what doesn't fit together.
+
+        Args:
+            base: Settings to begin with, instead of the variant's.
+        """
+        base = base or link_defaults(model_variant(variant) if variant else ModelConfig())
         resolved = read_config(config, settings, base)
         if resolved.split.kind != "temporal":
             raise UsageError("split.kind: links are split by time (got 'folds'). Leave it out.")

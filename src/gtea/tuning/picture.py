@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gtea.data.atomic import replacing
+from gtea.drawing import BLACK, BLUE, GREY, RED, save, tidy
 from gtea.tuning.space import Axis, Choice, Space
 from gtea.tuning.trials import Trial, ranked
 
@@ -17,23 +16,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _COLUMNS = 3
-_BLUE, _GREY, _RED, _BLACK = "#2f6690", "#98a1aa", "#c1432e", "#30363c"
-_STYLES = {"pruned": (_GREY, "v"), "finished": (_BLUE, "o")}
-
-
-def can_draw() -> bool:
-    """Whether Matplotlib is installed."""
-    return importlib.util.find_spec("matplotlib") is not None
+_STYLES = {"pruned": (GREY, "v"), "finished": (BLUE, "o")}
 
 
 def draw(path: Path, space: Space, trials: Sequence[Trial], metric: str) -> list[Path]:
     """Write the picture as PNG and SVG beside each other, and say where."""
     figure = _figure(space, trials, f"validation {metric.replace('_', ' ')}")
-    paths = [path.with_suffix(suffix) for suffix in (".png", ".svg")]
-    for made in paths:
-        with replacing(made) as stream:
-            figure.savefig(stream, format=made.suffix[1:], dpi=150)
-    return paths
+    return save(figure, path.with_suffix(""))
 
 
 def _figure(space: Space, trials: Sequence[Trial], title: str) -> Figure:
@@ -65,15 +54,15 @@ def _draw_sequence(axes: Axes, trials: Sequence[Trial], title: str) -> None:
     failed = [trial.number for trial in trials if trial.state == "failed"]
     for place in failed:
         label = f"failed ({len(failed)})" if place == failed[0] else None
-        axes.axvline(place, color=_RED, linewidth=1, linestyle=":", label=label)
-    axes.step(*_best_so_far(trials), where="post", color=_BLUE, linewidth=1, alpha=0.6, label="best so far")
-    axes.plot([], [], color=_BLACK, linewidth=1.5, label="median of a value")
+        axes.axvline(place, color=RED, linewidth=1, linestyle=":", label=label)
+    axes.step(*_best_so_far(trials), where="post", color=BLUE, linewidth=1, alpha=0.6, label="best so far")
+    axes.plot([], [], color=BLACK, linewidth=1.5, label="median of a value")
     best = ranked(trials)[0]
     _ring(axes, best.number, best)
     axes.set_title(f"Best: trial {best.number}, {title} {best.metric:.4f}", loc="left", fontsize=11)
     axes.set(xlabel="trial", ylabel=title, xlim=(0.3, len(trials) + 0.7))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    _tidy(axes)
+    tidy(axes)
     axes.legend(frameon=False, fontsize=8, ncols=5, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2)
 
 
@@ -109,7 +98,7 @@ def _draw_axis(axes: Axes, axis: Axis, trials: Sequence[Trial]) -> None:
     elif axis.values.log:
         axes.set_xscale("log")
     axes.set_xlabel(axis.label)
-    _tidy(axes)
+    tidy(axes)
 
 
 def _draw_medians(axes: Axes, axis: Axis, trials: Sequence[Trial]) -> None:
@@ -117,11 +106,11 @@ def _draw_medians(axes: Axes, axis: Axis, trials: Sequence[Trial]) -> None:
     for place, value in enumerate(axis.values.values):
         figures = [t.metric for t in trials if t.metric is not None and t.settings[axis.names[0]] == value]
         if figures:
-            axes.hlines(statistics.median(figures), place - 0.32, place + 0.32, color=_BLACK, linewidth=1.5)
+            axes.hlines(statistics.median(figures), place - 0.32, place + 0.32, color=BLACK, linewidth=1.5)
 
 
 def _ring(axes: Axes, place: float, best: Trial) -> None:
-    axes.plot([place], [best.metric or 0.0], "o", markersize=11, markerfacecolor="none", color=_RED)
+    axes.plot([place], [best.metric or 0.0], "o", markersize=11, markerfacecolor="none", color=RED)
 
 
 def _place(axis: Axis, trial: Trial) -> Any:
@@ -130,10 +119,3 @@ def _place(axis: Axis, trial: Trial) -> Any:
     if not isinstance(axis.values, Choice):
         return value
     return axis.values.values.index(value) + 0.5 * (trial.number * 0.618 % 1 - 0.5)
-
-
-def _tidy(axes: Axes) -> None:
-    axes.grid(axis="y", color="#e4e7ea", linewidth=0.8)
-    axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
