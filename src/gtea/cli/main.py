@@ -29,6 +29,7 @@ _COMMANDS = {
     "evaluate": ("gtea.cli.evaluate", "Judge a model by labelled accounts."),
     "score": ("gtea.cli.score", "Score and rank accounts with a model."),
     "datasets": ("gtea.cli.datasets", "List, fetch and prepare public data sets."),
+    "reproduce": ("gtea.cli.reproduce", "Make the paper's tables and figures, and those of your own data."),
     "synth": ("gtea.cli.synth", "Generate payments to play with."),
     "demo": ("gtea.cli.demo", "Run the whole path on generated payments."),
     "doctor": ("gtea.cli.doctor", "Show versions, threads and optional parts, and what to do about them."),

@@ -1,1 +1,1 @@
-"""Public data sets made ready for the paper's experiments."""
+"""Public data sets made ready, and the paper's tables and figures made from them."""

@@ -1,0 +1,38 @@
+"""An experiment from beginning to end: its runs, and a table that grows with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gtea.reproduce.plan import Plan, Point
+from gtea.reproduce.rows import Row, in_turns, rows_of
+from gtea.reproduce.study import Listener, Standing, run_all
+from gtea.reproduce.subject import Subject
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is compared, on what, and where it goes."""
+
+    subject: Subject
+    plan: Plan
+    points: Sequence[Point]
+    out: Path
+    side_by_side: int = 1
+
+    def run(self, listener: Listener, write: Callable[[list[Row]], object]) -> list[Row]:
+        """Do what has not been done, and write the results after each run: a long experiment can be looked at."""
+        jobs = self.plan.jobs(self.subject, self.points)
+        jobs[0][0].request().once(self.out).split.describe()  # what can't be split is refused before anything is made
+
+        def follow(standing: Standing) -> None:
+            if standing.outcome is not None:
+                write(rows_of(self.points, jobs, standing.ended))
+            listener(standing)
+
+        done = run_all(in_turns(jobs), self.out, follow, side_by_side=self.side_by_side)
+        rows = rows_of(self.points, jobs, done)
+        write(rows)
+        return rows
