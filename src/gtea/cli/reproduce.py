@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,10 @@ from gtea.cli.train import device_option, unknown_option
 from gtea.errors import UsageError
 
 if TYPE_CHECKING:
+    from gtea.reproduce.ablation import Comparison
     from gtea.reproduce.experiment import Experiment
     from gtea.reproduce.plan import Plan, Point
+    from gtea.reproduce.rows import Row
     from gtea.reproduce.study import Listener, Standing
     from gtea.reproduce.subject import Subject
 
@@ -117,28 +120,100 @@ def table1_command(models: tuple[str, ...], as_json: bool, **options: Any) -> No
     """
     from gtea.reproduce.plan import model_points
 
-    results = []
-    for experiment, results_folder in _experiments(options, lambda subject: model_points(subject.task, models)):
-        results.append(_table1(experiment, results_folder, models, quiet=as_json))
-    if as_json:
-        print_json(results[0] if len(results) == 1 else results)
+    _each(options, as_json, lambda data: model_points(data.task, models), lambda found: _table1(found, models))
 
 
-def _table1(experiment: Experiment, folder: Path, models: Sequence[str], *, quiet: bool) -> dict[str, Any]:
+@command.command("ablation", cls=_Lists)
+@_shared
+@click.option("--models", multiple=True, metavar="MODEL...", help="Variants of GTEA that things are changed in.")
+@click.option(
+    "--axes", multiple=True, metavar="AXIS...", help="attention, time, edges, max_events, fanout; default all."
+)
+def ablation_command(models: tuple[str, ...], axes: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """GTEA with one thing changed at a time, on the same folds or seeds.
+
+    attention: sparsemax, softmax, entmax15. time: with and without +T. edges: hand-made (GTEA_HE) and learnt.
+    max_events and fanout: how much of the surroundings is read. What Table 1 has is not run again.
+
+    \b
+      gtea reproduce ablation --data ethereum_phishing --protocol paper --axes attention
+      gtea reproduce ablation --data payments --models gtea-l+t --axes max_events fanout
+    """
+    from gtea.reproduce.ablation import comparisons, points_of
+
+    asked = comparisons(axes, models, options["settings"])
+    words = [f"--{name} {' '.join(given)}" for name, given in (("axes", axes), ("models", models)) if given]
+    _each(options, as_json, lambda data: points_of(asked), lambda found: _ablation(found, asked, words))
+
+
+@dataclass(frozen=True)
+class _Report:
+    """How an experiment is shown."""
+
+    name: str
+    """What the files are called besides the data's name and the protocol."""
+    write: Callable[[Path, list[Row]], list[Path]]
+    """Pages, written as far as they are known."""
+    draw: Callable[[Path, str, list[Row]], list[Path]]
+    lines: Callable[[list[Row]], list[str]]
+    facts: Callable[[list[Row]], dict[str, Any]]
+
+
+def _table1(experiment: Experiment, models: Sequence[str]) -> _Report:
     from gtea.reproduce.paper import paper_column
     from gtea.reproduce.table1 import table_json, table_lines, write_table
     from gtea.reproduce.table1_figure import draw_table
 
     subject, plan = experiment.subject, experiment.plan
-    path = folder / f"{subject.name}-{plan.protocol}"
+    return _Report(
+        "",
+        lambda path, rows: write_table(path, subject, plan, rows, models),
+        draw_table,
+        lambda rows: table_lines(rows, paper_column(subject.name)),
+        lambda rows: table_json(subject, plan, rows),
+    )
+
+
+def _ablation(experiment: Experiment, asked: list[Comparison], words: list[str]) -> _Report:
+    from gtea.reproduce.ablation import ablation_json, ablation_lines, compared_of, write_ablation
+    from gtea.reproduce.ablation_figure import draw_ablation
+
+    subject, plan = experiment.subject, experiment.plan
+    return _Report(
+        "-ablation",
+        lambda path, rows: write_ablation(path, subject, plan, compared_of(asked, rows), words),
+        lambda path, title, rows: draw_ablation(path, title, compared_of(asked, rows)),
+        lambda rows: ablation_lines(compared_of(asked, rows)),
+        lambda rows: ablation_json(subject, plan, compared_of(asked, rows)),
+    )
+
+
+def _each(
+    options: dict[str, Any],
+    as_json: bool,
+    points_of: Callable[[Subject], list[Point]],
+    report_of: Callable[[Experiment], _Report],
+) -> None:
+    """Run and show the experiment on every data set."""
+    results = [
+        _made(experiment, report_of(experiment), folder, quiet=as_json)
+        for experiment, folder in _experiments(options, points_of)
+    ]
+    if as_json:
+        print_json(results[0] if len(results) == 1 else results)
+
+
+def _made(experiment: Experiment, report: _Report, folder: Path, *, quiet: bool) -> dict[str, Any]:
+    subject, protocol = experiment.subject, experiment.plan.protocol
+    path = folder / f"{subject.name}-{protocol}{report.name}"
     with run_lines() as listener:
-        rows = experiment.run(listener, lambda rows: write_table(path, subject, plan, rows, models))
-    pages = write_table(path, subject, plan, rows, models)
-    pictures = _drawn(lambda: draw_table(path, f"{subject.name}, protocol {plan.protocol}", rows))
+        rows = experiment.run(listener, lambda rows: report.write(path, rows))
+    pages = report.write(path, rows)
+    pictures = _drawn(lambda: report.draw(path, f"{subject.name}, protocol {protocol}", rows))
     if not quiet:
-        click.echo("\n".join(table_lines(rows, paper_column(subject.name))))
+        click.echo("\n".join(report.lines(rows)))
         _say_where([*pages, *pictures], pictures)
-    return {**table_json(subject, plan, rows), "files": [str(path) for path in (*pages, *pictures)]}
+    return {**report.facts(rows), "files": [str(made) for made in (*pages, *pictures)]}
 
 
 def _experiments(
@@ -214,7 +289,7 @@ def run_lines() -> Iterator[Listener]:
             if standing.outcome is not None:
                 console.print(run_line(standing), markup=False)
             under_way = "" if standing.report is None else f": {training_line(standing.report)}"
-            label = f"{standing.job.model}, {standing.job.repeat.label}{under_way}"
+            label = f"{standing.job.label}, {standing.job.repeat.label}{under_way}"
             bar.update(task, total=standing.total, completed=len(standing.ended), description=label)
 
         yield show
@@ -233,7 +308,7 @@ def run_line(standing: Standing) -> str:
     left = "" if not standing.seconds_left else f"; about {duration(standing.seconds_left)} left"
     count = f"[{len(standing.ended):>{len(str(standing.total))}}/{standing.total}]"
     return printable(
-        f"{count} {outcome.data} {outcome.model}, {outcome.label}: {figures}, {outcome.seconds:.0f} s{left}"
+        f"{count} {outcome.data} {standing.job.label}, {outcome.label}: {figures}, {outcome.seconds:.0f} s{left}"
     )
 
 

@@ -21,8 +21,15 @@ class PaperColumn:
     name: str
     note: str
     """How the paper's data set is related to ours."""
+    same: bool
+    """Whether it is the same data, or at least a part of it."""
     accuracy: Mapping[str, float]
     macro_f1: Mapping[str, float]
+
+    @property
+    def label(self) -> str:
+        """Its name, and a warning where figures can't be compared."""
+        return self.name if self.same else f"{self.name} (other data)"
 
     def figure(self, metric: str, model: str) -> float | None:
         """The paper's figure of a model, if it has one."""
@@ -37,4 +44,4 @@ def paper_column(data: str) -> PaperColumn | None:
         return None
     column = known[data]
     accuracy, macro_f1 = ({model: pair[i] for model, pair in column["figures"].items()} for i in (0, 1))
-    return PaperColumn(column["name"], column["note"], accuracy, macro_f1)
+    return PaperColumn(column["name"], column["note"], column.get("same", True), accuracy, macro_f1)

@@ -55,17 +55,16 @@ class Plan:
 
     def jobs(self, subject: Subject, points: Sequence[Point]) -> list[list[Job]]:
         """The runs of each point, all settings put together and checked."""
-        digest, repeats = subject.digest(), self.repeats(subject.task)
-        rows = []
-        for point in points:
-            config = self._config(subject, point)
-            rows.append(
-                [
-                    Job(subject, digest, self.protocol, point.model, each, self._repeated(config, each), self.device)
-                    for each in repeats
-                ]
-            )
-        return rows
+        digest = subject.digest()
+        return [self._row(subject, digest, point) for point in points]
+
+    def _row(self, subject: Subject, digest: str, point: Point) -> list[Job]:
+        config = self._config(subject, point)
+        which = subject, digest, self.protocol, point.model
+        return [
+            Job(*which, repeat, _repeated(config, repeat), point.label, self.device)
+            for repeat in self.repeats(subject.task)
+        ]
 
     def _config(self, subject: Subject, point: Point) -> RunConfig:
         """Defaults, settings.toml, --config, --set, the point's own, the protocol's: later ones win."""
@@ -81,10 +80,6 @@ class Plan:
         if has_folds(subject.task, self.protocol):
             chosen |= {"split.kind": "folds", "split.folds": self.folds}
         return with_settings(config, chosen, "--protocol")
-
-    def _repeated(self, config: RunConfig, repeat: Repeat) -> RunConfig:
-        split = replace(config.split, fold=repeat.fold or 0)
-        return replace(config, train=replace(config.train, seed=repeat.seed), split=split)
 
 
 @dataclass(frozen=True)
@@ -133,3 +128,8 @@ def _require_model(config: RunConfig, model: str) -> None:
                 f"model.{name}: is {wanted!r} in {model} (got {found!r} from the settings). "
                 "Leave it out, or name the models that have it with --models."
             )
+
+
+def _repeated(config: RunConfig, repeat: Repeat) -> RunConfig:
+    split = replace(config.split, fold=repeat.fold or 0)
+    return replace(config, train=replace(config.train, seed=repeat.seed), split=split)

@@ -52,6 +52,8 @@ class Job:
     model: str
     repeat: Repeat
     config: RunConfig
+    label: str
+    """What its row is called."""
     device: str = "auto"
 
     @property

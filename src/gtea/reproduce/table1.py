@@ -38,7 +38,7 @@ def table_json(subject: Subject, plan: Plan, rows: Sequence[Row]) -> dict[str, A
         "protocol": plan.protocol,
         "folds": plan.folds,
         "seed": plan.seed,
-        "paper": None if paper is None else {"name": paper.name, "note": paper.note},
+        "paper": None if paper is None else {"name": paper.name, "note": paper.note, "same": paper.same},
         "rows": [{**row.to_json(), "paper": _paper_figures(paper, row)} for row in rows],
     }
 
@@ -48,7 +48,7 @@ def table_lines(rows: Sequence[Row], paper: PaperColumn | None) -> list[str]:
     metrics = shown_metrics(rows)
     head = ["model"]
     for metric in metrics:
-        head += [METRICS[metric], *(["paper"] if paper and metric in ("accuracy", "macro_f1") else [])]
+        head += [METRICS[metric], *([f"paper, {paper.label}"] if paper and metric in ("accuracy", "macro_f1") else [])]
     best = {metric: _best(rows, metric) for metric in metrics}
     return markdown_table([*head, "seconds", "runs"], [_cells(row, metrics, best, paper) for row in rows])
 
@@ -71,6 +71,8 @@ def _page(name: str, subject: Subject, plan: Plan, rows: Sequence[Row], models: 
     ]
     if paper is not None:
         lines.append(f"The paper's figures are those of its {paper.name}: {paper.note}.")
+        if plan.protocol != "paper":
+            lines.append("They were measured by the paper's split, which is easier: hold them against protocol paper.")
     return [*lines, "", *(f"- {line}" for line in (*settings_of(rows), *environment_lines(rows), *failures(rows)))]
 
 

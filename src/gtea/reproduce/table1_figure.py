@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 3
 _TREE = "tree"
+_BESIDE = 0.25
 _MEAN: dict[str, Any] = {"fmt": "o", "markersize": 5, "capsize": 2.5, "zorder": 3}
 _SINGLE: dict[str, Any] = {"s": 10, "color": GREY, "alpha": 0.8, "linewidths": 0, "zorder": 2}
 _PAPER: dict[str, Any] = {
@@ -49,12 +50,14 @@ def _figure(title: str, rows: Sequence[Row], paper: PaperColumn | None) -> Figur
 
 def _draw(axes: Axes, metric: str, rows: Sequence[Row], paper: PaperColumn | None) -> None:
     """One metric; the paper's figures only where they are of this metric."""
+    from matplotlib.ticker import MaxNLocator
+
     for place, row in enumerate(rows):
         spread, values = row.spread(metric), row.values(metric)
         if spread is None:
             continue
         color = BLUE if row.point.model in VARIANTS else BLACK
-        axes.scatter(values, [place] * len(values), **_SINGLE)
+        axes.scatter(values, [place + _BESIDE] * len(values), **_SINGLE)
         axes.errorbar(spread.mean, place, xerr=spread.std, color=color, **_MEAN)
         figure = None if paper is None else paper.figure(metric, row.point.model)
         if figure is not None:
@@ -62,16 +65,19 @@ def _draw(axes: Axes, metric: str, rows: Sequence[Row], paper: PaperColumn | Non
         if row.point.model == _TREE:
             axes.axvline(spread.mean, **_LINE)
     axes.set_xlabel(METRICS[metric])
+    axes.xaxis.set_major_locator(MaxNLocator(6))
     tidy(axes, "x")
 
 
 def _explain(figure: Figure, axes: Axes, rows: Sequence[Row], paper: PaperColumn | None) -> None:
     """What the marks mean, by marks that are nowhere."""
-    axes.errorbar([], [], xerr=[], color=BLUE, label="GTEA: mean ± standard deviation", **_MEAN)
-    axes.errorbar([], [], xerr=[], color=BLACK, label="others", **_MEAN)
-    axes.scatter([], [], label="single runs", **_SINGLE)
+    marks: list[Any] = [
+        axes.errorbar([], [], xerr=[], color=BLUE, label="GTEA: mean ± standard deviation", **_MEAN),
+        axes.errorbar([], [], xerr=[], color=BLACK, label="others", **_MEAN),
+        axes.scatter([], [], label="single runs", **_SINGLE),
+    ]
     if paper is not None:
-        axes.plot([], [], label=f"the paper, {paper.name}", **_PAPER)
+        marks += axes.plot([], [], label=f"the paper, {paper.label}", **_PAPER)
     if any(row.point.model == _TREE for row in rows):
-        axes.plot([], [], label="the tree's mean", **_LINE)
-    figure.legend(loc="outside lower right", ncols=5, frameon=False, fontsize=8)
+        marks += axes.plot([], [], label="the tree's mean", **_LINE)
+    figure.legend(handles=marks, loc="outside lower right", ncols=5, frameon=False, fontsize=8)

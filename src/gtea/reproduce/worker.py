@@ -1,4 +1,7 @@
-"""A helper process of ``side_by_side``: reads jobs, performs them, says what came of each. A line of JSON each way."""
+"""A helper process of ``side_by_side``: reads jobs, performs them, says what came of each. A line of JSON each way.
+
+What trains is imported only when there is a job: from the first moment on, somebody must watch the life line.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,13 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from gtea.config import config_from_json
 from gtea.errors import GteaError
-from gtea.reproduce.perform import perform
-from gtea.reproduce.runs import Job, Repeat
-from gtea.reproduce.subject import Subject
-from gtea.training.loop import Report
+
+if TYPE_CHECKING:
+    from gtea.reproduce.runs import Job
+    from gtea.training.loop import Report
 
 _SECONDS = 0.5
 """Between two reports: whoever watches can't read faster."""
@@ -56,6 +58,8 @@ def _answer(asked: dict[str, Any], answers: TextIO) -> None:
             say({"report": {**dataclasses.asdict(report), "folder": str(report.folder)}})
 
     try:
+        from gtea.reproduce.perform import perform
+
         outcome = perform(_job(asked["job"]), Path(asked["out"]), told)
     except GteaError as error:
         say({"error": _kind(error), "message": str(error)})
@@ -69,6 +73,10 @@ def _answer(asked: dict[str, Any], answers: TextIO) -> None:
 
 
 def _job(plain: dict[str, Any]) -> Job:
+    from gtea.config import config_from_json
+    from gtea.reproduce.runs import Job, Repeat
+    from gtea.reproduce.subject import Subject
+
     subject = plain["subject"]
     paths = {name: Path(subject[name]) for name in ("store", "labels") if subject[name] is not None}
     return Job(
