@@ -146,17 +146,38 @@ def ablation_command(models: tuple[str, ...], axes: tuple[str, ...], as_json: bo
     _each(options, as_json, lambda data: points_of(asked), lambda found: _ablation(found, asked, words))
 
 
+@command.command("attention", cls=_Lists)
+@_shared
+@click.option("--models", multiple=True, metavar="MODEL...", help="Variants of GTEA; default gtea-l+t.")
+def attention_command(models: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """How attention is distributed with sparsemax and with softmax, and the share of neighbours that get nothing.
+
+    The weights are exact: those of the test part's accounts (of links: of their sources) over all their neighbours.
+    Models that Table 1 or an ablation has trained are taken from there.
+
+    \b
+      gtea reproduce attention --data ethereum_phishing --protocol paper
+    """
+    from gtea.reproduce.attention import attention_points
+
+    points = attention_points(models, options["settings"])
+    _each(options, as_json, lambda data: points, lambda found: _attention(found, models))
+
+
 @dataclass(frozen=True)
 class _Report:
     """How an experiment is shown."""
 
     name: str
     """What the files are called besides the data's name and the protocol."""
-    write: Callable[[Path, list[Row]], list[Path]]
-    """Pages, written as far as they are known."""
-    draw: Callable[[Path, str, list[Row]], list[Path]]
-    lines: Callable[[list[Row]], list[str]]
-    facts: Callable[[list[Row]], dict[str, Any]]
+    shown: Callable[[list[Row]], Any]
+    """What is shown: the rows as they are, or what is made from them when all is done."""
+    write: Callable[[Path, Any], list[Path]]
+    draw: Callable[[Path, str, Any], list[Path]]
+    lines: Callable[[Any], list[str]]
+    facts: Callable[[Any], dict[str, Any]]
+    grows: bool = True
+    """Whether the pages are written after every run, as far as they are known."""
 
 
 def _table1(experiment: Experiment, models: Sequence[str]) -> _Report:
@@ -167,6 +188,7 @@ def _table1(experiment: Experiment, models: Sequence[str]) -> _Report:
     subject, plan = experiment.subject, experiment.plan
     return _Report(
         "",
+        lambda rows: rows,
         lambda path, rows: write_table(path, subject, plan, rows, models),
         draw_table,
         lambda rows: table_lines(rows, paper_column(subject.name)),
@@ -181,10 +203,33 @@ def _ablation(experiment: Experiment, asked: list[Comparison], words: list[str])
     subject, plan = experiment.subject, experiment.plan
     return _Report(
         "-ablation",
-        lambda path, rows: write_ablation(path, subject, plan, compared_of(asked, rows), words),
-        lambda path, title, rows: draw_ablation(path, title, compared_of(asked, rows)),
-        lambda rows: ablation_lines(compared_of(asked, rows)),
-        lambda rows: ablation_json(subject, plan, compared_of(asked, rows)),
+        lambda rows: compared_of(asked, rows),
+        lambda path, compared: write_ablation(path, subject, plan, compared, words),
+        draw_ablation,
+        ablation_lines,
+        lambda compared: ablation_json(subject, plan, compared),
+    )
+
+
+def _attention(experiment: Experiment, models: Sequence[str]) -> _Report:
+    from gtea.reproduce.attention import measure
+    from gtea.reproduce.attention_figure import draw_attention
+    from gtea.reproduce.attention_page import attention_json, attention_lines, write_attention
+
+    subject, plan = experiment.subject, experiment.plan
+
+    def measured(rows: list[Row]) -> Any:
+        with progress_bar() as progress:
+            return measure(rows, experiment.out, progress)
+
+    return _Report(
+        "-attention",
+        measured,
+        lambda path, found: write_attention(path, subject, plan, found, models),
+        draw_attention,
+        attention_lines,
+        lambda found: attention_json(subject, plan, found),
+        grows=False,
     )
 
 
@@ -206,14 +251,20 @@ def _each(
 def _made(experiment: Experiment, report: _Report, folder: Path, *, quiet: bool) -> dict[str, Any]:
     subject, protocol = experiment.subject, experiment.plan.protocol
     path = folder / f"{subject.name}-{protocol}{report.name}"
+
+    def grown(rows: list[Row]) -> None:
+        if report.grows:
+            report.write(path, report.shown(rows))
+
     with run_lines() as listener:
-        rows = experiment.run(listener, lambda rows: report.write(path, rows))
-    pages = report.write(path, rows)
-    pictures = _drawn(lambda: report.draw(path, f"{subject.name}, protocol {protocol}", rows))
+        rows = experiment.run(listener, grown)
+    shown = report.shown(rows)
+    pages = report.write(path, shown)
+    pictures = _drawn(lambda: report.draw(path, f"{subject.name}, protocol {protocol}", shown))
     if not quiet:
-        click.echo("\n".join(report.lines(rows)))
+        click.echo("\n".join(report.lines(shown)))
         _say_where([*pages, *pictures], pictures)
-    return {**report.facts(rows), "files": [str(made) for made in (*pages, *pictures)]}
+    return {**report.facts(shown), "files": [str(made) for made in (*pages, *pictures)]}
 
 
 def _experiments(

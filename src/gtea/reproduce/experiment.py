@@ -23,7 +23,7 @@ class Experiment:
     side_by_side: int = 1
 
     def run(self, listener: Listener, write: Callable[[list[Row]], object]) -> list[Row]:
-        """Do what has not been done, and write the results after each run: a long experiment can be looked at."""
+        """Do what has not been done. The rows are written after each run: a long experiment can be looked at."""
         jobs = self.plan.jobs(self.subject, self.points)
         jobs[0][0].request().once(self.out).split.describe()  # what can't be split is refused before anything is made
 
@@ -33,6 +33,4 @@ class Experiment:
             listener(standing)
 
         done = run_all(in_turns(jobs), self.out, follow, side_by_side=self.side_by_side)
-        rows = rows_of(self.points, jobs, done)
-        write(rows)
-        return rows
+        return rows_of(self.points, jobs, done)

@@ -23,6 +23,8 @@ class PaperColumn:
     """How the paper's data set is related to ours."""
     same: bool
     """Whether it is the same data, or at least a part of it."""
+    zeroed: float | None
+    """The share of neighbours to which sparse attention gives nothing."""
     accuracy: Mapping[str, float]
     macro_f1: Mapping[str, float]
 
@@ -44,4 +46,6 @@ def paper_column(data: str) -> PaperColumn | None:
         return None
     column = known[data]
     accuracy, macro_f1 = ({model: pair[i] for model, pair in column["figures"].items()} for i in (0, 1))
-    return PaperColumn(column["name"], column["note"], column.get("same", True), accuracy, macro_f1)
+    return PaperColumn(
+        column["name"], column["note"], column.get("same", True), column.get("zeroed"), accuracy, macro_f1
+    )
