@@ -71,13 +71,13 @@ def _page(name: str, subject: Subject, plan: Plan, measured: Sequence[Measured],
         "",
         f"Exact weights of {whose}, over all their neighbours before the part's cut; mean ± sample standard deviation",
         f"over {plan.folds} {'folds' if has_folds(subject.task, plan.protocol) else 'seeds'}.",
-        "Of all neighbours' shares, hubs make up most; in the share per account (with two neighbours or more) they don't.",
+        "Hubs make up most of all neighbours; per account (with two neighbours or more) each counts alike.",
         "Effective neighbours: 1 / sum of the squared weights, averaged over accounts.",
     ]
     if paper is not None and paper.zeroed is not None:
         lines.append(
-            f"The paper says of its {paper.label}: sparse attention cuts off around {paper.zeroed:.0%} of the neighbours, and "
-            "over 80 % of dense attention's weights are small."
+            f"The paper says of its {paper.label}: sparse attention cuts off around {paper.zeroed:.0%} of the "
+            "neighbours, and over 80 % of dense attention's weights are small."
         )
     notes = (*settings_lines(rows), *environment_lines(rows), *failures(rows))
     return [*lines, "", *(f"- {line}" for line in notes)]

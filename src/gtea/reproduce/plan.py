@@ -97,9 +97,10 @@ def has_folds(task: TaskKind, protocol: Protocol) -> bool:
 
 
 def model_points(task: TaskKind, names: Sequence[str]) -> list[Point]:
-    """The models of Table 1 and what a practitioner would use instead; or those that are named."""
-    chosen = names or (*MODELS, "tree", *(["edgebank"] if task == "links" else []))
-    return [Point(name, {}, name) for name in checked_models(chosen)]
+    """The models of Table 1 and what a practitioner would use instead; or those that are named, in the same order."""
+    everyone = (*MODELS, "tree", "edgebank")
+    chosen = checked_models(names) or (everyone if task == "links" else everyone[:-1])
+    return [Point(name, {}, name) for name in everyone if name in chosen]
 
 
 def checked_models(names: Sequence[str]) -> list[str]:

@@ -76,7 +76,8 @@ class _Helper:
             pass_fds=(lock,),
             text=True,
         )
-        threading.Thread(target=self._listen, args=(number, lines), daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, args=(number, lines), daemon=True)
+        self._listener.start()
 
     def begin(self, job: Job, out: Path) -> None:
         """Hand over a job."""
@@ -92,11 +93,14 @@ class _Helper:
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
         self._process.wait()
+        self._listener.join()
 
     def _listen(self, number: int, lines: queue.Queue[tuple[int, dict[str, Any]]]) -> None:
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            lines.put((number, json.loads(line)))
+        with self._process.stdout as answers:
+            for line in answers:
+                if line.endswith("\n"):  # a helper that was killed may leave half a line
+                    lines.put((number, json.loads(line)))
         lines.put((number, {"died": self._process.wait()}))
 
 
