@@ -40,11 +40,9 @@ def attention_of(
     Args:
         nodes: Each at most once.
     """
-    config = model.config
-    reader = HistoryReader(store.as_of(cut), model.preprocessing, config.sampling.max_events)
-    encoder = model.gtea.edge_encoder
-    edges = EdgePass(encoder, reader, model.device, workers=min(1, config.train.workers))
+    reader = HistoryReader(store.as_of(cut), model.preprocessing, model.config.sampling.max_events)
+    edges = EdgePass(model.gtea.edge_encoder, reader, model.device)
     around = surroundings(reader.graph, nodes, num_hops=1)
-    logits = edges.weigh(around.slot, around.seen_from, lambda done: progress("weighing edges", done))
+    logits = edges.weigh(*around.looks(range(len(nodes))), lambda done: progress("weighing edges", done))
     alpha = model.gtea.normaliser(logits, SegmentGroups(torch.from_numpy(around.offset), len(logits)))
     return Attention(nodes, around.offset, around.nodes[around.neighbour], alpha.double().numpy())
