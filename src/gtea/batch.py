@@ -104,7 +104,10 @@ class PairBatch:
     batch: Batch | EventBatch
     src: Tensor  # int64 [num_pairs]: place among the seeds
     dst: Tensor  # int64 [num_pairs]
-    histories: Histories | None  # each pair's own, as src sees it, empty where they never met; None if nobody asks
+    histories: Histories | None = None  # each pair's own, as src sees it, empty where they never met
+    statistics: Tensor | None = None  # float32 [num_pairs, ..]: ranks of the pair's statistics
+
+    # Histories and statistics are None where nobody reads them.
 
     @property
     def num_events(self) -> int:
@@ -114,4 +117,5 @@ class PairBatch:
     def to(self, device: torch.device | str) -> PairBatch:
         """The same pairs on another device."""
         histories = None if self.histories is None else self.histories.to(device)
-        return PairBatch(self.batch.to(device), self.src.to(device), self.dst.to(device), histories)
+        statistics = None if self.statistics is None else self.statistics.to(device)
+        return PairBatch(self.batch.to(device), self.src.to(device), self.dst.to(device), histories, statistics)

@@ -21,7 +21,7 @@ def test_any_number_of_classes(num_classes: int) -> None:
 
 
 def test_the_papers_link_head_is_the_default_and_reads_no_history() -> None:
-    head = link_head(CONFIG, 5, seeded())
+    head = link_head(CONFIG, 5, 0, seeded())
     assert isinstance(head, DotHead)
     assert not head.reads_history
     assert not list(head.parameters())
@@ -29,7 +29,7 @@ def test_the_papers_link_head_is_the_default_and_reads_no_history() -> None:
 
 def test_a_pair_in_either_order() -> None:
     symmetric, ordered = (
-        link_head(ModelConfig(d_node=6, d_edge=5, link_head=kind), 5, seeded())  # type: ignore[arg-type]
+        link_head(ModelConfig(d_node=6, d_edge=5, link_head=kind), 5, 0, seeded())  # type: ignore[arg-type]
         for kind in ("pair", "ordered_pair")
     )
     assert torch.allclose(symmetric(Z_U, Z_V, E_TILDE), symmetric(Z_V, Z_U, E_TILDE))
@@ -39,7 +39,7 @@ def test_a_pair_in_either_order() -> None:
 
 
 def test_the_pair_head_is_the_dot_product_and_more() -> None:
-    head = PairHead(CONFIG, 5, ordered=True, generator=seeded())
+    head = PairHead(CONFIG, 5, 0, ordered=True, generator=seeded())
     with torch.no_grad():
         for parameter in head.mlp.out.parameters():
             parameter.zero_()
@@ -49,7 +49,17 @@ def test_the_pair_head_is_the_dot_product_and_more() -> None:
 def test_a_pair_without_history_has_a_zero_embedding() -> None:
     encoder = EdgeEncoder(CONFIG, SPEC, seeded())
     e_tilde = encoder.embed(histories_of([2, 0, 1, 0], dtype=torch.float32))
-    head = PairHead(CONFIG, encoder.d_edge, ordered=False, generator=seeded())
+    head = PairHead(CONFIG, encoder.d_edge, 0, ordered=False, generator=seeded())
     absent = head(Z_U, Z_V, torch.zeros(4, encoder.d_edge))
     with_history = head(Z_U, Z_V, e_tilde)
     assert torch.equal(with_history == absent, torch.tensor([False, True, False, True]))
+
+
+@pytest.mark.parametrize("kind", ["pair", "ordered_pair"])
+def test_statistics_are_read_where_there_are_some(kind: str) -> None:
+    head = link_head(ModelConfig(d_node=6, d_edge=5, link_head=kind), 5, 3, seeded())  # type: ignore[arg-type]
+    ranks = torch.rand(4, 3, generator=seeded(4))
+    other = ranks.clone()
+    other[2, 1] = 1 - other[2, 1]
+    same = head(Z_U, Z_V, E_TILDE, ranks) == head(Z_U, Z_V, E_TILDE, other)
+    assert same.tolist() == [True, True, False, True]

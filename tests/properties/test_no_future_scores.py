@@ -60,6 +60,7 @@ configs = st.builds(
         nodes=st.sampled_from([None, ("statistics",), ("random",), ("given", "statistics", "random")]),
         d_random=st.just(3),
         gaps=st.booleans(),
+        pairs=st.booleans(),
     ),
     sampling=st.builds(
         SamplingConfig,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from gtea.sampling.collate import Collator
 from gtea.sampling.fitting import fit_preprocessing
+from gtea.sampling.pair_statistics import PAIR_STATISTICS, PairStatistics
 from gtea.sampling.pairs import PairCollator
 from gtea.store.memory import store_in_memory
 from gtea.store.store import Store
@@ -68,3 +70,21 @@ def test_pairs_that_never_met_have_empty_histories() -> None:
     assert pairs.histories is not None
     assert pairs.histories.offset.tolist() == [0, 0, 0]
     assert pairs.to("cpu").histories is not None
+
+
+def test_statistics_are_ranked_and_each_pairs_own() -> None:
+    store = some_store(directed=False)
+    preprocessing = fit_preprocessing(store.as_of(CUT), pairs=True)
+    asking = PairCollator(Collator(store.as_of(CUT), preprocessing, fanout=3), with_histories=True)
+    src, dst = np.array([5, 2, 5, 0]), np.array([2, 6, 6, 1])
+    ranks = asking.batch(src, dst).statistics
+    assert ranks is not None
+    assert ranks.shape == (4, len(PAIR_STATISTICS))
+    assert bool(((ranks >= 0) & (ranks <= 1)).all())
+    rows = PairStatistics(store.as_of(CUT), preprocessing.times.stored_per_unit(store.unit)).rows(src, dst)
+    assert preprocessing.pairs is not None
+    assert torch.equal(ranks, torch.from_numpy(preprocessing.pairs.transform(rows)))
+    alone = asking.batch(src[2:3], dst[2:3]).statistics
+    assert alone is not None
+    assert torch.equal(alone[0], ranks[2])
+    assert PairCollator(collator(store), with_histories=True).batch(src, dst).statistics is None

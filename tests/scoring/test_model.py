@@ -27,10 +27,10 @@ SAMPLED = Way(sampled=True)
 both_directions = pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 
 
-def saved_model(store: Store, task: str, **sizes: Any) -> SavedModel:
+def saved_model(store: Store, task: str, pairs: bool = False, **sizes: Any) -> SavedModel:
     model = ModelConfig(d_node=6, d_edge=8, d_mlp=7, d_time=5, **sizes)
     sampling = SamplingConfig(max_events=5, fanout=100, batch_size=4)
-    config = RunConfig(model=model, sampling=sampling, features=FeaturesConfig(nodes=("given", "statistics")))
+    config = RunConfig(model=model, sampling=sampling, features=FeaturesConfig(("given", "statistics"), pairs=pairs))
     preprocessing = preprocessing_for(store, CUT, config)
     spec = input_spec(preprocessing)
     network = LinkPredictor(model, spec, 1) if task == "links" else NodeClassifier(model, spec, 3, 1)
@@ -57,10 +57,11 @@ def test_probabilities_and_embeddings(make_store: Callable[..., Store], directed
 
 
 @both_directions
+@pytest.mark.parametrize("pairs", [False, True], ids=["", "statistics"])
 @pytest.mark.parametrize("head", ["dot", "pair", "ordered_pair"])
-def test_links(make_store: Callable[..., Store], directed: bool, head: str) -> None:
+def test_links(make_store: Callable[..., Store], directed: bool, head: str, pairs: bool) -> None:
     store = make_store(directed=directed)
-    model = LinkModel(saved_model(store, "links", link_head=head), CPU)
+    model = LinkModel(saved_model(store, "links", pairs, link_head=head), CPU)
     src, dst = np.array([1, 5, 5, 3, 9]), np.array([5, 1, 9, store.node("nobody"), 9])
     exact = model.probabilities(store, CUT, src, dst)
     np.testing.assert_allclose(exact, model.probabilities(store, CUT, src, dst, SAMPLED), atol=1e-5)

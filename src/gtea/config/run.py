@@ -26,6 +26,8 @@ class FeaturesConfig:
     """Whether statistics tell how long before the cut an account's first and last events were. Of accounts, that is the
     epoch they lived in: as of the end of a training window it tells classes apart that it no longer does later, so
     it is off. Links are foretold from the present, and have it on by default."""
+    pairs: bool = False
+    """Whether the head of a link model that reads a pair's history is told plain statistics of the pair, too."""
     gaps: bool = True
     """Whether events also carry the time since the pair's event before."""
 

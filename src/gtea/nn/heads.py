@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from gtea.config import ModelConfig
 from gtea.nn.mlp import MLP
+from gtea.nn.soft_bins import SoftBins
 
 
 class NodeHead(nn.Module):
@@ -31,12 +32,15 @@ class LinkHead(nn.Module, ABC):
     """Whether e_tilde is looked at; where not, nobody needs to fetch and encode the pairs' histories."""
 
     @abstractmethod
-    def forward(self, z_u: Tensor, z_v: Tensor, e_tilde: Tensor | None = None) -> Tensor:
+    def forward(
+        self, z_u: Tensor, z_v: Tensor, e_tilde: Tensor | None = None, statistics: Tensor | None = None
+    ) -> Tensor:
         """Link logits, [num_pairs].
 
         Args:
             e_tilde: The embedding of each pair's own history, [num_pairs, d_edge]; zeros for a pair without one,
                 which is what every encoder makes of an empty history.
+            statistics: Ranks of each pair's statistics, [num_pairs, d_statistics]; None where the model has none.
         """
 
 
@@ -45,7 +49,9 @@ class DotHead(LinkHead):
 
     reads_history = False
 
-    def forward(self, z_u: Tensor, z_v: Tensor, e_tilde: Tensor | None = None) -> Tensor:
+    def forward(
+        self, z_u: Tensor, z_v: Tensor, e_tilde: Tensor | None = None, statistics: Tensor | None = None
+    ) -> Tensor:
         """z_u . z_v."""
         return (z_u * z_v).sum(-1)
 
@@ -53,33 +59,44 @@ class DotHead(LinkHead):
 class PairHead(LinkHead):
     """The dot product plus an MLP that also sees what the two have done together.
 
-    logit = z_u . z_v + MLP([pair || e_tilde_uv])
+    logit = z_u . z_v + MLP([pair || e_tilde_uv || statistics])
     pair = [z_u + z_v || z_u * z_v], or [z_u || z_v] where the order counts
 
-    Departs from the paper: Eq. 9 alone learns slowly and can't see the pair's own history. Off by default.
+    Departs from the paper: Eq. 9 alone learns slowly and can't see the pair's own history, nor what a tree sees at a
+    glance: how often and how lately the two met, and whom they have in common. Such statistics come as soft bins.
     """
 
     reads_history = True
 
-    def __init__(self, config: ModelConfig, d_edge: int, ordered: bool, generator: torch.Generator) -> None:
+    def __init__(
+        self, config: ModelConfig, d_edge: int, d_statistics: int, ordered: bool, generator: torch.Generator
+    ) -> None:
         super().__init__()
         self.ordered = ordered
-        self.mlp = MLP(2 * config.d_node + d_edge, config.d_mlp, 1, config.dropout, generator)
+        self.bins = SoftBins(d_statistics, config.d_mlp, generator) if d_statistics else None
+        d_bins = config.d_mlp if d_statistics else 0
+        self.mlp = MLP(2 * config.d_node + d_edge + d_bins, config.d_mlp, 1, config.dropout, generator)
 
-    def forward(self, z_u: Tensor, z_v: Tensor, e_tilde: Tensor | None = None) -> Tensor:
-        """z_u . z_v + MLP([pair || e_tilde_uv])."""
+    def forward(
+        self, z_u: Tensor, z_v: Tensor, e_tilde: Tensor | None = None, statistics: Tensor | None = None
+    ) -> Tensor:
+        """z_u . z_v + MLP([pair || e_tilde_uv || statistics])."""
         assert e_tilde is not None, "reads_history says that histories are needed"
-        pair = [z_u, z_v] if self.ordered else [z_u + z_v, z_u * z_v]
-        more: Tensor = self.mlp(torch.cat([*pair, e_tilde], dim=-1))
+        known = [z_u, z_v] if self.ordered else [z_u + z_v, z_u * z_v]
+        known.append(e_tilde)
+        if self.bins is not None:
+            assert statistics is not None, "the model was built for pairs with statistics"
+            known.append(torch.relu(self.bins(statistics.to(e_tilde.dtype))))
+        more: Tensor = self.mlp(torch.cat(known, dim=-1))
         return (z_u * z_v).sum(-1) + more.squeeze(-1)
 
 
-def link_head(config: ModelConfig, d_edge: int, generator: torch.Generator) -> LinkHead:
+def link_head(config: ModelConfig, d_edge: int, d_statistics: int, generator: torch.Generator) -> LinkHead:
     """The head that the configuration names."""
     match config.link_head:
         case "dot":
             return DotHead()
         case "pair":
-            return PairHead(config, d_edge, False, generator)
+            return PairHead(config, d_edge, d_statistics, False, generator)
         case "ordered_pair":
-            return PairHead(config, d_edge, True, generator)
+            return PairHead(config, d_edge, d_statistics, True, generator)

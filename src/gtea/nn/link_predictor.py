@@ -18,7 +18,7 @@ class LinkPredictor(nn.Module):
         super().__init__()
         generator = torch.Generator().manual_seed(seed)
         self.gtea = GTEA(config, spec, generator)
-        self.head = link_head(config, self.gtea.edge_encoder.d_edge, generator)
+        self.head = link_head(config, self.gtea.edge_encoder.d_edge, spec.d_pair_statistics, generator)
 
     @property
     def reads_history(self) -> bool:
@@ -29,5 +29,5 @@ class LinkPredictor(nn.Module):
         """Logits, [num_pairs]."""
         z = self.gtea(pairs.batch)
         e_tilde = None if pairs.histories is None else self.gtea.edge_encoder.embed(pairs.histories)
-        logits: Tensor = self.head(z[pairs.src], z[pairs.dst], e_tilde)
+        logits: Tensor = self.head(z[pairs.src], z[pairs.dst], e_tilde, pairs.statistics)
         return logits

@@ -13,12 +13,14 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from gtea.data.ranking import RankScaler, fit_ranks
 from gtea.data.scaling import ColumnScaler, LogScale, fit_columns
 from gtea.data.time_scaling import TimeScaler, fit_times
 from gtea.data.vocabulary import fit_vocabulary
 from gtea.errors import UsageError
 from gtea.sampling.event_features import EventPreprocessing, numeric_columns
 from gtea.sampling.node_features import NodeKind, NodePreprocessing, node_columns
+from gtea.sampling.pair_statistics import PAIR_STATISTICS, PairStatistics
 from gtea.sampling.preprocessing import Preprocessing
 from gtea.sampling.statistics import ageless, statistic_names, statistics
 from gtea.store.view import View
@@ -26,6 +28,7 @@ from gtea.store.view import View
 _MAX_EVENTS = 1_000_000
 _MAX_VALUES = 16_000_000
 _MAX_NODES = 100_000
+_MAX_PAIRS = 20_000
 _DAY = 86_400
 
 
@@ -36,6 +39,7 @@ def fit_preprocessing(
     d_random: int = 32,
     ages: bool = True,
     with_gap: bool = False,
+    pairs: bool = False,
     log: LogScale = "auto",
     max_words: int = 32,
     unit_seconds: int = _DAY,
@@ -47,13 +51,16 @@ def fit_preprocessing(
         d_random: The length of random vectors, where ``nodes`` asks for them.
         ages: Whether statistics tell how long before the cut an account's first and last events were.
         with_gap: Whether an event also tells the time since the pair's event before it, on a log scale.
+        pairs: Whether statistics of pairs will be asked for.
         log: Which numeric columns go on a log scale; see ``gtea.data.scaling``.
         max_words: How many words of a categorical column the model knows by name.
     """
+    times = fit_window(view, unit_seconds)
     return Preprocessing(
-        fit_window(view, unit_seconds),
+        times,
         fit_events(view, with_gap=with_gap, log=log, max_words=max_words),
         fit_nodes(view, nodes, d_random=d_random, ages=ages, log=log),
+        fit_pairs(view, times) if pairs else None,
     )
 
 
@@ -103,6 +110,17 @@ def fit_nodes(
         _fit_statistics(view, seen, ages, log) if "statistics" in kinds else None,
         d_random if "random" in kinds else 0,
     )
+
+
+def fit_pairs(view: View, times: TimeScaler) -> RankScaler:
+    """Ranks of pairs' statistics, from pairs that have met before the cut, and as many mixed from their ends."""
+    start, stop = view.event_ranges(np.arange(view.store.num_edges))
+    met = np.flatnonzero(stop > start)
+    met = met[evenly(len(met), _MAX_PAIRS)]
+    src, dst = (end[met].astype(np.int64) for end in (view.arrays.edge_a, view.arrays.edge_b))
+    statistics = PairStatistics(view, times.stored_per_unit(view.store.unit))
+    rows = statistics.rows(np.concatenate([src, src]), np.concatenate([dst, np.roll(dst, len(dst) // 2)]))
+    return fit_ranks(PAIR_STATISTICS, rows)
 
 
 def sample_events(view: View, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

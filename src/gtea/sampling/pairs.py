@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from gtea.batch import Histories, PairBatch
 from gtea.jit import jit
@@ -14,6 +16,12 @@ from gtea.sampling.collate import Collator, distinct
 from gtea.sampling.events import EventCollator
 from gtea.sampling.graph import Graph, edge_between
 from gtea.sampling.history_reader import HistoryReader
+from gtea.sampling.pair_statistics import PairStatistics
+from gtea.sampling.preprocessing import Preprocessing
+from gtea.store.view import View
+
+Rows = Callable[[NDArray[np.integer[Any]], NDArray[np.integer[Any]]], Tensor]
+"""One row for each pair of ends."""
 
 
 class PairCollator:
@@ -22,16 +30,32 @@ class PairCollator:
     def __init__(self, collator: Collator | EventCollator, *, with_histories: bool) -> None:
         self._collator = collator
         self._histories = None
+        self._statistics = None
         if with_histories:
             assert isinstance(collator, Collator), "batches of single events have no histories"
             self._histories = PairHistories(collator.reader, collator.view.store.directed)
+            self._statistics = ranked_statistics(collator.view, collator.preprocessing)
 
     def batch(self, src: NDArray[np.integer[Any]], dst: NDArray[np.integer[Any]], epoch: int = 0) -> PairBatch:
         """The batch of some pairs; answer i of the model is pair i's."""
         seeds, (left, right) = distinct(src, dst)
         histories = self._histories.read(src, dst) if self._histories else None
         batch = self._collator.batch(seeds, epoch)
-        return PairBatch(batch, torch.from_numpy(left), torch.from_numpy(right), histories)
+        statistics = self._statistics(src, dst) if self._statistics else None
+        return PairBatch(batch, torch.from_numpy(left), torch.from_numpy(right), histories, statistics)
+
+
+def ranked_statistics(view: View, preprocessing: Preprocessing) -> Rows | None:
+    """What makes the ranks of pairs' statistics, if the model was trained with them."""
+    scaler = preprocessing.pairs
+    if scaler is None:
+        return None
+    statistics = PairStatistics(view, preprocessing.times.stored_per_unit(view.store.unit))
+
+    def rows(src: NDArray[np.integer[Any]], dst: NDArray[np.integer[Any]]) -> Tensor:
+        return torch.from_numpy(scaler.transform(statistics.rows(src.astype(np.int64), dst.astype(np.int64))))
+
+    return rows
 
 
 class PairHistories:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from gtea.data.ranking import RankScaler
 from gtea.data.time_scaling import TimeScaler
 from gtea.sampling.event_features import EventPreprocessing
 from gtea.sampling.node_features import NodePreprocessing
@@ -17,6 +18,8 @@ class Preprocessing:
     times: TimeScaler
     events: EventPreprocessing
     nodes: NodePreprocessing
+    pairs: RankScaler | None = None
+    """Of statistics of pairs; None where nobody asks for them."""
 
     @property
     def d_event(self) -> int:
@@ -30,7 +33,9 @@ class Preprocessing:
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in a model's file."""
-        return {"times": self.times.to_json(), "events": self.events.to_json(), "nodes": self.nodes.to_json()}
+        pairs = None if self.pairs is None else self.pairs.to_json()
+        parts = {"times": self.times.to_json(), "events": self.events.to_json(), "nodes": self.nodes.to_json()}
+        return {**parts, "pairs": pairs}
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> Preprocessing:
@@ -39,4 +44,5 @@ class Preprocessing:
             TimeScaler.from_json(content["times"]),
             EventPreprocessing.from_json(content["events"]),
             NodePreprocessing.from_json(content["nodes"]),
+            RankScaler.from_json(content["pairs"]) if content.get("pairs") else None,
         )

@@ -20,7 +20,7 @@ from gtea.nn.link_predictor import LinkPredictor
 from gtea.nn.model import GTEA
 from gtea.sampling.collate import distinct
 from gtea.sampling.history_reader import HistoryReader
-from gtea.sampling.pairs import PairHistories
+from gtea.sampling.pairs import PairHistories, ranked_statistics
 from gtea.sampling.preprocessing import Preprocessing
 from gtea.scoring.exact import embed_exactly
 from gtea.scoring.way import EXACT, Way
@@ -153,13 +153,15 @@ class LinkModel(_Model):
         z = self._z(store, cut, ends, way)
         reader = HistoryReader(store.as_of(cut), self.preprocessing, self.config.sampling.max_events)
         histories = PairHistories(reader, store.directed)
+        statistics = ranked_statistics(store.as_of(cut), self.preprocessing)
         logits = []
         with torch.inference_mode():
             for first in range(0, len(src), _AT_A_TIME):
                 some = slice(first, first + _AT_A_TIME)
                 own = histories.read(src[some], dst[some]).to(self.device) if self.network.reads_history else None
                 e_tilde = None if own is None else self.gtea.edge_encoder.embed(own)
-                logits.append(self.network.head(z[left[some]], z[right[some]], e_tilde).double().cpu())
+                ranks = statistics(src[some], dst[some]).to(self.device) if statistics else None
+                logits.append(self.network.head(z[left[some]], z[right[some]], e_tilde, ranks).double().cpu())
         return require_finite(torch.sigmoid(torch.cat(logits)).numpy())
 
     def _sampled(self, store: Store, cut: int) -> LinkScorer:
