@@ -56,7 +56,7 @@ def perform_side_by_side(jobs: Sequence[Job], out: Path, count: int, lock: int, 
                 if waiting:
                     helper.begin(waiting.pop(0), out)
             else:
-                raise _error(helper.job, line)
+                raise error_of(helper.job, line)
     finally:
         for helper in helpers:
             helper.end()
@@ -84,7 +84,7 @@ class _Helper:
         self.job = job
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it has died: its last line says so
-            self._process.stdin.write(json.dumps({"job": _plain(job), "out": str(out)}) + "\n")
+            self._process.stdin.write(json.dumps(question(job, out)) + "\n")
             self._process.stdin.flush()
 
     def end(self) -> None:
@@ -104,12 +104,13 @@ class _Helper:
         lines.put((number, {"died": self._process.wait()}))
 
 
-def _plain(job: Job) -> dict[str, Any]:
+def question(job: Job, out: Path) -> dict[str, Any]:
+    """A job as a helper is asked to do it."""
     subject = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(job.subject).items()}
-    return {**asdict(job), "subject": subject}
+    return {"job": {**asdict(job), "subject": subject}, "out": str(out)}
 
 
-def _error(job: Job, line: dict[str, Any]) -> Exception:
+def error_of(job: Job, line: dict[str, Any]) -> Exception:
     """What went wrong in a helper, as if it had gone wrong here."""
     if "died" in line:
         return ModelError(

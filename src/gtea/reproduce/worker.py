@@ -35,7 +35,7 @@ def main() -> None:
     jobs: queue.Queue[dict[str, Any]] = queue.Queue()
     threading.Thread(target=_read, args=(jobs,), daemon=True).start()
     while True:
-        _answer(jobs.get(), answers)
+        answer(jobs.get(), answers)
 
 
 def _read(jobs: queue.Queue[dict[str, Any]]) -> None:
@@ -44,7 +44,8 @@ def _read(jobs: queue.Queue[dict[str, Any]]) -> None:
     os._exit(0)
 
 
-def _answer(asked: dict[str, Any], answers: TextIO) -> None:
+def answer(asked: dict[str, Any], answers: TextIO) -> None:
+    """Perform a job, report on the way, and say what came of it."""
     last = 0.0
 
     def say(line: dict[str, Any]) -> None:
