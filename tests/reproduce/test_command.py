@@ -108,14 +108,28 @@ def test_labels_that_are_not_there(gtea: Run, words: Words, tmp_path: Path) -> N
     assert "none.csv: no such file. Check --labels." in outcome.err
 
 
+def test_all_data_are_there_before_any_of_them_is_worked_on(gtea: Run, words: Words, data: Path, bare: Path) -> None:
+    asked = words("table1", bare / "out", "--models", "tree", "--folds", 1)
+    where = asked.index("--store")
+    asked[where : where + 4] = ["--data", str(_prepared(data, bare / "here", "amlsim")), "mooc"]
+    outcome = gtea(*asked)
+    assert outcome.code == 3
+    assert "mooc: needs mooc.csv" in outcome.err
+    assert not (bare / "out").exists()
+
+
+def _prepared(data: Path, folder: Path, name: str) -> Path:
+    """The tiny store as if gtea datasets prepare had made it of a data set."""
+    shutil.copytree(data / "tiny.store", folder / "store")
+    shutil.copy(data / "labels.csv", folder / "labels.csv")
+    (folder / "dataset.json").write_text(json.dumps({"name": name, "task": "nodes"}))
+    return folder
+
+
 def test_a_prepared_folder_has_its_own_name_and_settings(
     gtea: Run, words: Words, data: Path, tmp_path: Path, outcomes: Outcomes
 ) -> None:
-    folder = tmp_path / "prepared"
-    folder.mkdir()
-    shutil.copytree(data / "tiny.store", folder / "store")
-    shutil.copy(data / "labels.csv", folder / "labels.csv")
-    (folder / "dataset.json").write_text(json.dumps({"name": "ethereum_phishing", "task": "nodes"}))
+    folder = _prepared(data, tmp_path / "prepared", "ethereum_phishing")
     asked = words("table1", tmp_path / "out", "--models", "tree", "gtea-he", "--folds", 3, "--protocol", "paper")
     where = asked.index("--store")
     asked[where : where + 4] = ["--data", str(folder)]

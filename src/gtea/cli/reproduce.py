@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gtea.cli.output import json_option, print_json, printable, progress_bar, training_line
+from gtea.cli.output import json_option, print_json, printable, progress_bar
 from gtea.cli.train import device_option, unknown_option
+from gtea.cli.tune import trial_line
 from gtea.errors import UsageError
 
 if TYPE_CHECKING:
@@ -267,16 +268,16 @@ def _made(experiment: Experiment, report: _Report, folder: Path, *, quiet: bool)
     return {**report.facts(shown), "files": [str(made) for made in (*pages, *pictures)]}
 
 
-def _experiments(
-    options: dict[str, Any], points_of: Callable[[Subject], list[Point]]
-) -> Iterator[tuple[Experiment, Path]]:
-    """One experiment for each data set, and where its results go."""
+def _experiments(options: dict[str, Any], points_of: Callable[[Subject], list[Point]]) -> list[tuple[Experiment, Path]]:
+    """One experiment for each data set, all of them checked, and where its results go."""
     from gtea.reproduce.experiment import Experiment
 
     plan, out = _plan(options), Path(options["out"]).absolute()
     results = Path(options["results"]).absolute() if options["results"] else out
-    for subject in _subjects(options, out):
-        yield Experiment(subject, plan, points_of(subject), out, options["jobs"]), results
+    found = [Experiment(subject, plan, points_of(subject), out, options["jobs"]) for subject in _subjects(options, out)]
+    for experiment in found:
+        experiment.check()
+    return [(experiment, results) for experiment in found]
 
 
 def _plan(options: dict[str, Any]) -> Plan:
@@ -339,7 +340,7 @@ def run_lines() -> Iterator[Listener]:
         def show(standing: Standing) -> None:
             if standing.outcome is not None:
                 console.print(run_line(standing), markup=False)
-            under_way = "" if standing.report is None else f": {training_line(standing.report)}"
+            under_way = "" if standing.report is None else f": {trial_line(standing.report)}"
             label = f"{standing.job.label}, {standing.job.repeat.label}{under_way}"
             bar.update(task, total=standing.total, completed=len(standing.ended), description=label)
 

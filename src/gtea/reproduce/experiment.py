@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gtea.reproduce.plan import Plan, Point
 from gtea.reproduce.rows import Row, in_turns, rows_of
+from gtea.reproduce.runs import Job
 from gtea.reproduce.study import Listener, Standing, run_all
 from gtea.reproduce.subject import Subject
 
@@ -22,10 +23,13 @@ class Experiment:
     out: Path
     side_by_side: int = 1
 
+    def check(self) -> None:
+        """Refuse what can't be, before anything is trained: settings that don't fit, data that can't be split."""
+        self._jobs()[0][0].request().once(self.out).split.describe()
+
     def run(self, listener: Listener, write: Callable[[list[Row]], object]) -> list[Row]:
         """Do what has not been done. The rows are written after each run: a long experiment can be looked at."""
-        jobs = self.plan.jobs(self.subject, self.points)
-        jobs[0][0].request().once(self.out).split.describe()  # what can't be split is refused before anything is made
+        jobs = self._jobs()
 
         def follow(standing: Standing) -> None:
             if standing.outcome is not None:
@@ -34,3 +38,6 @@ class Experiment:
 
         done = run_all(in_turns(jobs), self.out, follow, side_by_side=self.side_by_side)
         return rows_of(self.points, jobs, done)
+
+    def _jobs(self) -> list[list[Job]]:
+        return self.plan.jobs(self.subject, self.points)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from gtea.reproduce.plan import Plan, has_folds
 from gtea.reproduce.rows import Row
 from gtea.reproduce.runs import Outcome
 from gtea.reproduce.subject import Subject
+
+_FEW = 4
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -68,8 +71,16 @@ def _parts(rows: Sequence[Row]) -> list[str]:
     for part in ("train", "validation", "test"):
         facts = outcome.split[part]
         what = "pairs" if "pairs" in facts else "accounts"
-        sizes.append(f"{part} {facts[what]:,} {what}")
+        sizes.append(f"{part} {facts[what]:,} {what}{_classes(facts)}")
     return [f"Parts ({outcome.label}): {', '.join(sizes)}."]
+
+
+def _classes(facts: Mapping[str, Any]) -> str:
+    """How many there are of each class, if somebody would read it."""
+    classes = facts.get("classes", {})
+    if not 0 < len(classes) <= _FEW:
+        return ""
+    return f" ({', '.join(f'{count:,} {name}' for name, count in classes.items())})"
 
 
 def settings_lines(rows: Sequence[Row]) -> list[str]:
