@@ -21,11 +21,12 @@ from gtea.config import VARIANTS
 from gtea.data.atomic import replace_json
 from gtea.data.workbench import Progress, silent
 from gtea.errors import DataError, UsageError
+from gtea.reproduce.lock import alone
 from gtea.reproduce.perform import perform
 from gtea.reproduce.plan import Point, checked_models, settled
 from gtea.reproduce.rows import Row
 from gtea.reproduce.runs import Job
-from gtea.reproduce.study import alone
+from gtea.reproduce.study import PATIENCE
 from gtea.scoring.attention import Attention, attention_of
 from gtea.scoring.model import LinkModel, NodeModel
 from gtea.training import loop
@@ -95,7 +96,7 @@ def attention_points(models: Sequence[str], settings: Sequence[str] = ()) -> lis
 
 def measure(rows: Sequence[Row], out: Path, progress: Progress = silent) -> list[Measured]:
     """The weights of every model that was trained, measured now or before."""
-    with alone(out, rows[0].jobs[0].group):
+    with alone(rows[0].jobs[0].outcome_file(out).parent, PATIENCE):
         return [Measured(row, tuple(_weights(job, out, progress) for job in _finished(row))) for row in rows]
 
 

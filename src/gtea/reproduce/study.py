@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from gtea.errors import UsageError
+from gtea.reproduce.lock import alone
 from gtea.reproduce.perform import perform
 from gtea.reproduce.runs import Job, Outcome, read_outcome
 from gtea.reproduce.side_by_side import perform_side_by_side
-from gtea.store.publish import try_lock
 from gtea.training.loop import Report
 
-_PATIENCE = 10.0
+PATIENCE = 10.0
 """Seconds that the helpers of a run that was just killed have to notice it."""
 
 
@@ -46,7 +43,7 @@ def run_all(jobs: Sequence[Job], out: Path, listener: Listener, *, side_by_side:
     if side_by_side < 1:
         raise UsageError(f"--jobs: must be at least 1 (got {side_by_side}). Try 2.")
     wanted = {job.stem: job for job in jobs}
-    with alone(out, next(iter(wanted.values())).group) as lock:
+    with alone(jobs[0].outcome_file(out).parent, PATIENCE) as lock:
         ended = {stem: outcome for stem, job in wanted.items() if (outcome := read_outcome(job, out)) is not None}
         missing = [job for stem, job in wanted.items() if stem not in ended]
         progress = _Progress(wanted, ended, min(side_by_side, max(1, len(missing))), listener)
@@ -56,23 +53,6 @@ def run_all(jobs: Sequence[Job], out: Path, listener: Listener, *, side_by_side:
         else:
             perform_side_by_side(missing, out, side_by_side, lock, progress.told, progress.ended)
     return ended
-
-
-@contextlib.contextmanager
-def alone(out: Path, group: str) -> Iterator[int]:
-    """Keep others from working on the same runs. The lock ends with its process and the helpers that share it."""
-    folder = out / "runs" / group
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        deadline = time.monotonic() + _PATIENCE
-        while not try_lock(handle, exclusive=True):
-            if time.monotonic() > deadline:
-                raise UsageError(f"{folder}: another gtea reproduce works on it. Wait for it, or choose another --out.")
-            time.sleep(0.1)
-        yield handle
-    finally:
-        os.close(handle)
 
 
 class _Progress:

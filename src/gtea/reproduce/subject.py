@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gtea.data.atomic import replace_json, sync_folder
-from gtea.data.copies import find_copy
+from gtea.data.copies import find_copy, require_copy
 from gtea.data.datasets import DATASETS
 from gtea.data.payments import PaymentsSpec, write_payments
 from gtea.data.workbench import Progress, silent
 from gtea.errors import DataError, UsageError
+from gtea.reproduce.lock import alone
 from gtea.reproduce.prepare import FACTS, LABELS, STORE, prepare
 from gtea.reproduce.settings import positive_of
 from gtea.store.ingest import ingest
@@ -30,6 +31,8 @@ TaskKind = Literal["nodes", "links"]
 PAYMENTS = "payments"
 _PAYMENTS = PaymentsSpec(accounts=4_000, events=80_000, illicit_share=0.3)
 """Those of gtea demo."""
+_PATIENCE = 3600.0
+"""Seconds to wait for somebody else who makes data ready: that ends by itself."""
 
 
 @dataclass(frozen=True)
@@ -102,14 +105,22 @@ def own_subject(
 
 def _prepared(name: str, folder: Path, protocol: Protocol, given: Path | None, progress: Progress) -> Path:
     """The data set made ready from a copy; what was made before will do where the copy has gone."""
-    if given is not None or not (folder / FACTS).is_file() or find_copy(DATASETS[name]) is not None:
+    if (folder / FACTS).is_file() and given is None and find_copy(DATASETS[name]) is None:
+        return folder
+    require_copy(DATASETS[name], given)
+    with alone(folder.parent, _PATIENCE):
         prepare(DATASETS[name], folder, given=given, protocol=protocol, progress=progress)
     return folder
 
 
 def _payments(folder: Path, progress: Progress) -> Path:
-    if (folder / FACTS).is_file():
-        return folder
+    with alone(folder.parent, _PATIENCE):
+        if not (folder / FACTS).is_file():
+            _generate(folder, progress)
+    return folder
+
+
+def _generate(folder: Path, progress: Progress) -> None:
     with scratch_for(folder) as scratch:
         draft = scratch / "prepared"
         progress("generating payments", None)
@@ -129,7 +140,6 @@ def _payments(folder: Path, progress: Progress) -> Path:
         replace_json(draft / FACTS, {"name": PAYMENTS, "task": "nodes"})
         draft.rename(folder)
         sync_folder(folder.parent)
-    return folder
 
 
 def _facts(folder: Path) -> tuple[str, TaskKind]:
