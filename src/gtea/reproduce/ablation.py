@@ -13,7 +13,7 @@ from typing import Any
 from gtea.config import VARIANTS
 from gtea.data.atomic import replace_json, replacing
 from gtea.errors import UsageError
-from gtea.reproduce.markdown import command, environment_lines, failures, how_it_was_measured, markdown_table
+from gtea.reproduce.markdown import command, environment_lines, failures, how_it_was_measured, markdown_table, picture
 from gtea.reproduce.plan import Plan, Point, checked_models, settled
 from gtea.reproduce.rows import METRICS, Row, Spread, shown_metrics
 from gtea.reproduce.subject import Subject
@@ -169,8 +169,7 @@ def _page(name: str, subject: Subject, plan: Plan, compared: Sequence[Compared],
         "",
         f"    {command('ablation', subject, plan, asked)}",
         "",
-        *(f"![{title}]({name}-{which}.png)" for which, title in pictures),
-        "",
+        *(line for which, title in pictures for line in picture(title, f"{name}-{which}")),
         *how_it_was_measured(subject, plan, rows),
         "The last column is the difference in macro-F1 to the row marked with a star, run by run: what is within its",
         "standard deviation of zero may be chance.",

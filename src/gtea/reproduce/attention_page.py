@@ -9,7 +9,7 @@ from typing import Any
 
 from gtea.data.atomic import replace_json, replacing
 from gtea.reproduce.attention import EDGES, SMALL, Measured, Weights
-from gtea.reproduce.markdown import command, environment_lines, failures, markdown_table, settings_lines
+from gtea.reproduce.markdown import command, environment_lines, failures, markdown_table, picture, settings_lines
 from gtea.reproduce.paper import paper_column
 from gtea.reproduce.plan import Plan, has_folds
 from gtea.reproduce.rows import Spread
@@ -67,16 +67,15 @@ def _page(name: str, subject: Subject, plan: Plan, measured: Sequence[Measured],
         "",
         *attention_lines(measured),
         "",
-        f"![The distributions of attention weights]({name}.png)",
-        "",
+        *picture("The distributions of attention weights", name),
         f"Exact weights of {whose}, over all their neighbours before the part's cut; mean ± sample standard deviation",
         f"over {plan.folds} {'folds' if has_folds(subject.task, plan.protocol) else 'seeds'}.",
-        "Hubs make up most of all neighbours; per account (with two neighbours or more) each counts alike.",
+        "Most neighbours may be those of a few hubs; per account (with two neighbours or more) all count alike.",
         "Effective neighbours: 1 / sum of the squared weights, averaged over accounts.",
     ]
     if paper is not None and paper.zeroed is not None:
         lines.append(
-            f"The paper says of its {paper.label}: sparse attention cuts off around {paper.zeroed:.0%} of the "
+            f"The paper says of its {paper.label}: sparse attention cuts off around {100 * paper.zeroed:.0f} % of the "
             "neighbours, and over 80 % of dense attention's weights are small."
         )
     notes = (*settings_lines(rows), *environment_lines(rows), *failures(rows))

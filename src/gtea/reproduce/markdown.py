@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from gtea.drawing import can_draw
 from gtea.reproduce.plan import Plan, has_folds
 from gtea.reproduce.rows import Row
 from gtea.reproduce.runs import Outcome
@@ -18,6 +19,11 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[s
     """The lines of a table whose first column is text and whose others are figures."""
     rule = ["---", *("---:" for _ in head[1:])]
     return [f"| {' | '.join(cells)} |" for cells in (head, rule, *rows)]
+
+
+def picture(title: str, name: str) -> list[str]:
+    """A picture that stands beside the page, where one can be drawn."""
+    return [f"![{title}]({name}.png)", ""] if can_draw() else []
 
 
 def command(what: str, subject: Subject, plan: Plan, more: Sequence[str] = ()) -> str:

@@ -69,7 +69,7 @@ class _Helper:
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
         self.job: Job | None = None
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "gtea.reproduce.worker"],
+            [sys.executable, "-P", "-m", "gtea.reproduce.worker"],  # not what lies about where we stand
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gtea.data.atomic import replace_json, replacing
-from gtea.reproduce.markdown import command, environment_lines, failures, how_it_was_measured, markdown_table
+from gtea.reproduce.markdown import command, environment_lines, failures, how_it_was_measured, markdown_table, picture
 from gtea.reproduce.markdown import settings_lines as settings_of
 from gtea.reproduce.paper import PaperColumn, paper_column
 from gtea.reproduce.plan import Plan
@@ -64,8 +64,7 @@ def _page(name: str, subject: Subject, plan: Plan, rows: Sequence[Row], models: 
         "",
         *table_lines(rows, paper),
         "",
-        f"![Every model's figures and their spread]({name}.png)",
-        "",
+        *picture("Every model's figures and their spread", name),
         *how_it_was_measured(subject, plan, rows),
         "The highest of each column is in bold; seconds are those of one run, training and judging.",
     ]
