@@ -7,7 +7,6 @@ dear case. Each way runs in a process of its own, after imports, in turns, so th
 alike; the median counts. Processor time is told, too: on a shared machine it is the steadier of the two.
 
 - exact: all accounts, from opening the store to probabilities.
-- exact_sharp: the same with an attention that discards, as trained ones do.
 - sampled: today's batches of 64, and larger ones. A part of the accounts is scored twice and the second time counts,
   when their own features are known; multiplied up to all accounts.
 - one account: open the store, score one of middling degree with all its neighbours and their neighbours.
@@ -39,11 +38,7 @@ from gtea.checkpoint import SavedModel, save_model
 from gtea.config import RunConfig
 from gtea.inference import NodeScorer
 from gtea.nn.classifier import NodeClassifier
-from gtea.nn.whole_graph import attend
-from gtea.sampling.history_reader import HistoryReader
 from gtea.sampling.inputs import collator_for, input_spec, preprocessing_for
-from gtea.sampling.surroundings import surroundings
-from gtea.scoring.edge_pass import EdgePass
 from gtea.scoring.model import NodeModel
 from gtea.scoring.table import score_accounts
 from gtea.scoring.way import Way
@@ -144,7 +139,6 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         figures[f"exact_{name}"] = quick
         figures[f"sampled_{name}"] = slow
         figures[f"exact_vs_sampled_{name}"] = {size: round(value / quick, 1) for size, value in slow.items()}
-    figures["exact_sharp_cpu_s"] = statistics.median(result["cpu_s"] for result in rounds["exact_sharp"])
     # By the clock, which is what a user waits by; where others keep the machine busy, look at processor time, too.
     by_clock = figures["exact_vs_sampled_s"]
     figures["exact_vs_sampled"] = by_clock[str(RunConfig().sampling.batch_size)]
@@ -154,7 +148,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _run_child(name: str, options: argparse.Namespace) -> dict[str, Any]:
-    given = {"child": name, "folder": options.folder, "part": options.part, "sharpness": options.sharpness}
+    given = {"child": name, "folder": options.folder, "part": options.part}
     words = [word for flag, value in given.items() for word in (f"--{flag}", str(value))]
     done = subprocess.run([sys.executable, __file__, *words], check=True, stdout=subprocess.PIPE)
     result: dict[str, Any] = json.loads(done.stdout)
@@ -175,30 +169,6 @@ def exact_child(options: argparse.Namespace) -> dict[str, Any]:
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu_start
     starts = {stage: round(begun, 2) for stage, begun in stages.items()}
     return {"seconds": round(seconds, 2), "cpu_s": round(cpu, 2), "peak_gb": _peak(), "stage_starts_s": starts}
-
-
-def sharp_child(options: argparse.Namespace) -> dict[str, Any]:
-    """All accounts by a model whose attention discards as much as a trained one's: logits made so many times larger."""
-    store, model = Store.open(options.folder / "payments.store"), NodeModel.open(options.folder / "model", _CPU)
-    with torch.no_grad():
-        model.gtea.edge_encoder.a.mul_(options.sharpness)
-    nodes, cut = np.arange(store.num_nodes), store.as_of().cut
-    start, cpu_start = time.perf_counter(), time.process_time()
-    model.probabilities(store, cut, nodes)
-    spent, cpu = time.perf_counter() - start, time.process_time() - cpu_start
-    left = _share_left(store, model, nodes[: len(nodes) // 50])
-    return {"seconds": round(spent, 2), "cpu_s": round(cpu, 2), "peak_gb": _peak(), "share_of_looks_left": left}
-
-
-def _share_left(store: Store, model: NodeModel, nodes: NDArray[np.int64]) -> float:
-    """How many of these nodes' looks the attention leaves."""
-    reader = HistoryReader(store.as_of(), model.preprocessing, model.config.sampling.max_events)
-    around = surroundings(reader.graph, nodes, 1)
-    gtea = model.gtea
-    looks = around.looks(range(len(around.offset) - 1))
-    weights = EdgePass(gtea.edge_encoder, reader, _CPU).weigh(*looks, lambda done: None)
-    slots = attend(gtea, weights, torch.from_numpy(around.offset), torch.from_numpy(around.neighbour))
-    return round(len(slots.alpha) / len(weights), 3)
 
 
 def sampled_child(options: argparse.Namespace) -> dict[str, Any]:
@@ -239,7 +209,6 @@ def _two_payments() -> Store:
 CHILDREN: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "one_account": one_account_child,
     "exact": exact_child,
-    "exact_sharp": sharp_child,
     "sampled": sampled_child,
 }
 
@@ -254,7 +223,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--nodes", type=int, default=1_300_000)
     parser.add_argument("--edges", type=int, default=2_200_000)
     parser.add_argument("--part", type=int, default=10_000, help="accounts that are scored by sampling")
-    parser.add_argument("--sharpness", type=float, default=100.0, help="factor on the logits of exact_sharp")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--child", choices=list(CHILDREN), help=argparse.SUPPRESS)
