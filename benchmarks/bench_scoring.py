@@ -32,7 +32,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
-from numpy.typing import NDArray
 
 from gtea.checkpoint import SavedModel, save_model
 from gtea.config import RunConfig
