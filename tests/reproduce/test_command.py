@@ -39,6 +39,7 @@ Outcomes = Callable[[Path], dict[str, dict[str, Any]]]
         (["--config", "none.toml"], "none.toml: no such file. Check --config."),
         (["--positive", "frogs"], "'frogs'"),
         (["frogs"], "unexpected extra argument (frogs)"),
+        (["--from", "x"], "--from: goes with --data"),
     ],
 )
 def test_what_can_not_be_is_refused_before_anything_is_made(
@@ -76,6 +77,7 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         ),
         (["--data", "amlsim", "--from", "no"], 2, "--from no: no such folder"),
         (["--data", "payments", "--labels", "x.csv"], 2, "--labels: goes with --store"),
+        (["--data", "payments", "--unknown", "skip"], 2, "--unknown: goes with --store"),
         (["--store", "none"], 4, "none"),
         ([], 2, "--data, --store: give one of them"),
     ],
@@ -187,7 +189,10 @@ def test_an_outcome_that_was_damaged_or_made_otherwise_is_named(
     assert gtea(*asked).code == 0
 
 
-def test_lists_may_be_written_with_spaces_or_commas() -> None:
+def test_lists_may_be_written_with_spaces_or_commas_and_not_be_empty(gtea: Run) -> None:
+    refused = gtea("reproduce", "table1", "--data", "payments", "--models")
+    assert refused.code == 2
+    assert "'--models' requires an argument" in refused.err
     assert spread(["--models", "a", "b,c", "--folds", "5", "x", "--data", "d"]) == [
         *("--models", "a", "--models", "b", "--models", "c", "--folds", "5", "x", "--data", "d"),
     ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gtea.cli.output import json_option, print_json, printable, progress_bar
+from gtea.cli.output import given, json_option, print_json, printable, progress_bar
 from gtea.cli.train import device_option, unknown_option
 from gtea.cli.tune import trial_line
 from gtea.errors import UsageError
@@ -35,15 +35,16 @@ class _Lists(click.Command):
 
 
 def spread(words: Sequence[str]) -> list[str]:
-    """The words with the flag of a list put before each of its items."""
+    """The words with the flag of a list put before each of its items. An empty list keeps its flag, to be refused."""
     found: list[str] = []
     flag: str | None = None
     for word in words:
         if word.startswith("-"):
             flag = word if word in _LISTS else None
-            found += [] if flag else [word]
+            found.append(word)
         elif flag:
-            found += [item for name in word.split(",") if name for item in (flag, name)]
+            items = [item for name in word.split(",") if name for item in (flag, name)]
+            found += items[1:] if found[-1] == flag else items
         else:
             found.append(word)
     return found
@@ -294,16 +295,20 @@ def _subjects(options: dict[str, Any], out: Path) -> Iterator[Subject]:
     names, store, labels, positive = (options[name] for name in ("names", "store", "labels", "positive"))
     if bool(names) == bool(store):
         raise UsageError("--data, --store: give one of them: data sets by name, or a store of your own.")
+    if given("unknown") and not store:
+        raise UsageError("--unknown: goes with --store. Data sets by name have no other accounts.")
+    if options["given"] and store:
+        raise UsageError("--from: goes with --data, and names the folder with its files. Leave it out.")
     if store:
         yield own_subject(Path(store), Path(labels) if labels else None, positive=positive, unknown=options["unknown"])
         return
     if labels:
         raise UsageError("--labels: goes with --store. Data sets by name have labels of their own.")
-    given = Path(options["given"]) if options["given"] else None
+    copy = Path(options["given"]) if options["given"] else None
     for name in dict.fromkeys(names):
         with progress_bar() as progress:
             subject = subject_of(
-                name, out, protocol=options["protocol"], given=given, positive=positive, progress=progress
+                name, out, protocol=options["protocol"], given=copy, positive=positive, progress=progress
             )
         yield subject
 

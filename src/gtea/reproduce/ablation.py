@@ -13,7 +13,15 @@ from typing import Any
 from gtea.config import VARIANTS
 from gtea.data.atomic import replace_json, replacing
 from gtea.errors import UsageError
-from gtea.reproduce.markdown import command, environment_lines, failures, how_it_was_measured, markdown_table, picture
+from gtea.reproduce.markdown import (
+    command,
+    environment_lines,
+    failures,
+    how_it_was_measured,
+    markdown_table,
+    picture,
+    settings_lines,
+)
 from gtea.reproduce.plan import Plan, Point, checked_models, settled
 from gtea.reproduce.rows import METRICS, Row, Spread, shown_metrics
 from gtea.reproduce.subject import Subject
@@ -175,7 +183,7 @@ def _page(name: str, subject: Subject, plan: Plan, compared: Sequence[Compared],
         "standard deviation of zero may be chance.",
         "",
         *ablation_lines(compared),
-        *(f"- {line}" for line in (*environment_lines(rows), *failures(rows))),
+        *(f"- {line}" for line in (settings_lines(rows)[0], *environment_lines(rows), *failures(rows))),
     ]
 
 

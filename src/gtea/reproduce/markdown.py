@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gtea.drawing import can_draw
-from gtea.reproduce.plan import Plan, has_folds
+from gtea.reproduce.plan import OWNED, Plan, has_folds
 from gtea.reproduce.rows import Row
 from gtea.reproduce.runs import Outcome
 from gtea.reproduce.subject import Subject
@@ -47,7 +48,7 @@ def how_it_was_measured(subject: Subject, plan: Plan, rows: Sequence[Row]) -> li
         ]
     else:
         seeds = f"seed {plan.seed}" if plan.folds == 1 else f"seeds {plan.seed} to {plan.seed + plan.folds - 1}"
-        lines = [f"{spread} {seeds}. The split is by time, and the same in all of them: {_split(subject, plan)}"]
+        lines = [f"{spread} {seeds}. The split is by time, and the same in all of them: {_split(plan, rows)}"]
     if subject.task == "links":
         lines.append(
             "For each positive there is one negative, drawn anew with each seed, for the test part too. Accuracy and "
@@ -56,16 +57,19 @@ def how_it_was_measured(subject: Subject, plan: Plan, rows: Sequence[Row]) -> li
     return [*lines, *_parts(rows)]
 
 
-def _split(subject: Subject, plan: Plan) -> str:
-    if subject.task == "nodes":
+def _split(plan: Plan, rows: Sequence[Row]) -> str:
+    job = rows[0].jobs[0]
+    train, choose, judge = (f"{100 * share:g} %" for share in job.config.split.fractions)
+    if job.subject.task == "nodes":
         return (
-            "of the accounts in the order of their first events, the first 60 % train, the next 20 % choose, the last "
-            "20 % judge, and each part sees the graph as of its own end."
+            f"of the accounts in the order of their first events, the first {train} train, the next {choose} choose, "
+            f"the last {judge} judge, and each part sees the graph as of its own end."
         )
-    sees = "its own start" if plan.protocol == "temporal" else "the end of the first half"
+    graph = f"{100 * job.config.split.graph_fraction:g} %"
+    sees = "its own start" if plan.protocol == "temporal" else "the end of the graph"
     return (
-        "the first half of the events is the graph, the second is cut 60/20/20 into windows that train, choose and "
-        f"judge, and each window sees the graph as of {sees}."
+        f"the first {graph} of the events are the graph; of the others, the first {train} train, the next {choose} "
+        f"choose, the last {judge} judge, and each window sees the graph as of {sees}."
     )
 
 
@@ -91,7 +95,7 @@ def _classes(facts: Mapping[str, Any]) -> str:
 
 def settings_lines(rows: Sequence[Row]) -> list[str]:
     """What differs from gtea's defaults: in all rows, and in single ones."""
-    per_row = [{name: repr(value) for name, value in row.jobs[0].settings.items()} for row in rows]
+    per_row = [{name: json.dumps(value) for name, value in row.jobs[0].settings.items()} for row in rows]
     common = {name: value for name, value in per_row[0].items() if all(each.get(name) == value for each in per_row)}
     lines = [f"Settings besides gtea's defaults: {_shown(common) or 'none'}."]
     for row, settings in zip(rows, per_row, strict=True):
@@ -102,7 +106,7 @@ def settings_lines(rows: Sequence[Row]) -> list[str]:
 
 
 def _shown(settings: dict[str, str]) -> str:
-    return ", ".join(f"`{name}={value}`" for name, value in settings.items() if not name.startswith("split."))
+    return ", ".join(f"`{name}={value}`" for name, value in settings.items() if name not in OWNED)
 
 
 def environment_lines(rows: Sequence[Row]) -> list[str]:

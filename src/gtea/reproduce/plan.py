@@ -17,13 +17,14 @@ from gtea.reproduce.settings import laid_over
 from gtea.reproduce.subject import Subject, TaskKind
 from gtea.tasks.links import Protocol
 
-_OWNED = {
+OWNED = {
     "split.kind": "--protocol",
     "split.protocol": "--protocol",
     "split.folds": "--folds",
     "split.fold": "--folds",
     "train.seed": "--seed",
 }
+"""Settings that options of their own decide."""
 _MODEL = ("family", "encoder", "time_encoding")
 
 
@@ -44,8 +45,8 @@ class Plan:
         if self.folds < 1:
             raise UsageError(f"--folds: must be at least 1 (got {self.folds}). Try 5.")
         for name in settled(self.settings):
-            if name in _OWNED:
-                raise UsageError(f"--set {name}: is for {_OWNED[name]} to say. Leave it out.")
+            if name in OWNED:
+                raise UsageError(f"--set {name}: is for {OWNED[name]} to say. Leave it out.")
 
     def repeats(self, task: TaskKind) -> tuple[Repeat, ...]:
         """The runs of each model. A split by time is what it is: there, runs differ by their seeds."""

@@ -7,8 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from gtea.data.atomic import replace_json, replacing
-from gtea.reproduce.markdown import command, environment_lines, failures, how_it_was_measured, markdown_table, picture
-from gtea.reproduce.markdown import settings_lines as settings_of
+from gtea.reproduce.markdown import (
+    command,
+    environment_lines,
+    failures,
+    how_it_was_measured,
+    markdown_table,
+    picture,
+    settings_lines,
+)
 from gtea.reproduce.paper import PaperColumn, paper_column
 from gtea.reproduce.plan import Plan
 from gtea.reproduce.rows import METRICS, Row, shown_metrics
@@ -72,7 +79,7 @@ def _page(name: str, subject: Subject, plan: Plan, rows: Sequence[Row], models: 
         lines.append(f"The paper's figures are those of its {paper.name}: {paper.note}.")
         if plan.protocol != "paper":
             lines.append("They were measured by the paper's split, which is easier: hold them against protocol paper.")
-    return [*lines, "", *(f"- {line}" for line in (*settings_of(rows), *environment_lines(rows), *failures(rows)))]
+    return [*lines, "", *(f"- {line}" for line in (*settings_lines(rows), *environment_lines(rows), *failures(rows)))]
 
 
 def _cells(row: Row, metrics: Sequence[str], best: dict[str, str | None], paper: PaperColumn | None) -> list[str]:
