@@ -75,7 +75,7 @@ def parts(folder: Path) -> tuple[Part, ...]:
     )
 
 
-_PEAK = ("--edges", "14000", "--threads", "2", "--skip-padded")
+_PEAK = ("--edges", "14000", "--threads", "2", "--skip-padded", "--rounds", "15")
 
 TARGETS = (
     Target("lstm_speedup", "2,000 edges, LSTM, forward and backward, one thread, against padded", 150),

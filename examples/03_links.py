@@ -22,8 +22,8 @@ store = gtea.ingest(
 pairs, y = gtea.link_examples(store, as_of="2024-04-01", until="2024-05-01")
 print(f"{len(y)} pairs, {y.sum()} of which have a payment in April; the first is {pairs[0][0]} to {pairs[0][1]}")
 
-# as_of: the model sees nothing from April on. link_head "pair" also reads what the two have done together.
-model = gtea.GTEALinkPredictor(store, as_of="2024-04-01", link_head="pair", epochs=epochs, d_node=32, d_edge=32)
+# as_of: the model sees nothing from April on.
+model = gtea.GTEALinkPredictor(store, as_of="2024-04-01", epochs=epochs, d_node=32, d_edge=32)
 model.fit(pairs, y)
 
 # A month later the same model is asked about May. It is told what happened in April, and not trained again.

@@ -7,7 +7,7 @@ import difflib
 import tomllib
 import typing
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -113,10 +113,13 @@ class RunConfig:
 def link_defaults(model: ModelConfig) -> RunConfig:
     """What a link task begins with where an account task begins with ``RunConfig(model)``.
 
-    Positives and negatives are as many, so that a ranking says more than classes at a threshold; and whether an account
-    was active lately says much about what it does next.
+    Positives and negatives are as many, so that a ranking says more than classes at a threshold. Whether an account
+    was active lately says much about what it does next; and what the two have done together says more than both ends,
+    so GTEA has a head that reads it. ``model.link_head = "dot"`` is the paper's.
     """
-    return RunConfig(model, FeaturesConfig(ages=True), train=TrainConfig(metric="average_precision"))
+    pairs = model.family == "gtea"
+    model = replace(model, link_head="ordered_pair") if pairs and model.link_head == "dot" else model
+    return RunConfig(model, FeaturesConfig(ages=True, pairs=pairs), train=TrainConfig(metric="average_precision"))
 
 
 def read_config(path: Path | None, settings: Sequence[str] = (), base: RunConfig | None = None) -> RunConfig:

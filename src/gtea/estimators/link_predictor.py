@@ -40,8 +40,8 @@ class GTEALinkPredictor(GTEAEstimator):
     Args:
         graph: A store or its path; a path is opened in ``fit``. Parallel searches (``n_jobs``) want a path.
         as_of: The cut; None stands for just after the last event.
-        link_head: How two embeddings become an answer: "dot", the paper's; "pair" and "ordered_pair" also read what the
-            two did together.
+        link_head: How two embeddings become an answer: "ordered_pair" also reads what the two did together; "pair" does,
+            and doesn't care who of them is named first; "dot" is the paper's, and reads the embeddings alone.
         features: What is known about an account itself: "given", "statistics", "random", or several. None stands for
             the node table where there is one, and statistics where there is none.
         validation_fraction: The share of the pairs that chooses the best epoch of ``fit``.
@@ -75,7 +75,7 @@ class GTEALinkPredictor(GTEAEstimator):
         num_layers: int = 2,
         d_node: int = 64,
         d_edge: int = 64,
-        link_head: str = "dot",
+        link_head: str = "ordered_pair",
         fanout: int = 10,
         max_events: int = 64,
         batch_size: int = 64,
