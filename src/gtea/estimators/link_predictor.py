@@ -40,8 +40,8 @@ class GTEALinkPredictor(GTEAEstimator):
     Args:
         graph: A store or its path; a path is opened in ``fit``. Parallel searches (``n_jobs``) want a path.
         as_of: The cut; None stands for just after the last event.
-        link_head: How two embeddings become an answer: "ordered_pair" also reads what the two did together; "pair" does,
-            and doesn't care who of them is named first; "dot" is the paper's, and reads the embeddings alone.
+        link_head: How two embeddings become an answer: "ordered_pair" also reads what the two did together; "pair",
+            too, and doesn't care who of them is named first; "dot" is the paper's, and reads the embeddings alone.
         features: What is known about an account itself: "given", "statistics", "random", or several. None stands for
             the node table where there is one, and statistics where there is none.
         validation_fraction: The share of the pairs that chooses the best epoch of ``fit``.
