@@ -48,6 +48,7 @@ class Batch:
     edge: Tensor  # int64 [num_within[L - 1], K]: which history, -1 where there is no neighbour
     histories: Histories
     degree: Tensor | None = None  # int64 [num_within[L]]: neighbours before the cut, sampled or not; None if not asked
+    ranks: Tensor | None = None  # float32 [num_within[0], d_node]: the seeds' own features as ranks; None if not asked
 
     @property
     def num_layers(self) -> int:
@@ -64,6 +65,7 @@ class Batch:
         return dataclasses.replace(
             self,
             degree=None if self.degree is None else self.degree.to(device),
+            ranks=None if self.ranks is None else self.ranks.to(device),
             node_features=self.node_features.to(device),
             neighbour=self.neighbour.to(device),
             edge=self.edge.to(device),

@@ -63,3 +63,12 @@ def test_statistics_are_read_where_there_are_some(kind: str) -> None:
     other[2, 1] = 1 - other[2, 1]
     same = head(Z_U, Z_V, E_TILDE, ranks) == head(Z_U, Z_V, E_TILDE, other)
     assert same.tolist() == [True, True, False, True]
+
+
+def test_ranks_of_an_account_are_read_where_there_are_some() -> None:
+    head = NodeHead(CONFIG, 3, seeded(), d_ranks=2)
+    ranks = torch.rand(4, 2, generator=seeded(4))
+    other = ranks.clone()
+    other[1, 0] = 1 - other[1, 0]
+    same = (head(Z_U, ranks) == head(Z_U, other)).all(1)
+    assert same.tolist() == [True, False, True, True]

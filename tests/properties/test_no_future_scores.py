@@ -61,6 +61,7 @@ configs = st.builds(
         d_random=st.just(3),
         gaps=st.booleans(),
         pairs=st.booleans(),
+        ranks=st.booleans(),
     ),
     sampling=st.builds(
         SamplingConfig,

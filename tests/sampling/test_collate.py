@@ -87,3 +87,16 @@ def test_distinct():
     assert seeds.tolist() == [3, 5, 9]
     assert seeds[left].tolist() == [5, 3, 5]
     assert seeds[right].tolist() == [9, 3]
+
+
+def test_seeds_have_their_features_as_ranks_where_these_are_asked_for(random_store):
+    view = random_store().as_of(150)
+    preprocessing = fit_preprocessing(view, nodes=("given", "statistics"), ranks=True)
+    collator = Collator(view, preprocessing, fanout=3)
+    batch = collator.batch(np.array([4, 8, 15]))
+    assert batch.ranks.shape == (3, preprocessing.d_node)
+    assert bool(((batch.ranks >= 0) & (batch.ranks <= 1)).all())
+    assert torch.equal(batch.ranks, torch.from_numpy(preprocessing.ranks.transform(batch.node_features[:3].numpy())))
+    assert torch.equal(collator.batch(np.array([15])).ranks[0], batch.ranks[2])
+    assert len(batch.ranks.unique()) > 10
+    assert batch.to("cpu").ranks is not None

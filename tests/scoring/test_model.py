@@ -27,10 +27,12 @@ SAMPLED = Way(sampled=True)
 both_directions = pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 
 
-def saved_model(store: Store, task: str, pairs: bool = False, **sizes: Any) -> SavedModel:
+def saved_model(store: Store, task: str, pairs: bool = False, ranks: bool = False, **sizes: Any) -> SavedModel:
     model = ModelConfig(d_node=6, d_edge=8, d_mlp=7, d_time=5, **sizes)
     sampling = SamplingConfig(max_events=5, fanout=100, batch_size=4)
-    config = RunConfig(model=model, sampling=sampling, features=FeaturesConfig(("given", "statistics"), pairs=pairs))
+    config = RunConfig(
+        model=model, sampling=sampling, features=FeaturesConfig(("given", "statistics"), pairs=pairs, ranks=ranks)
+    )
     preprocessing = preprocessing_for(store, CUT, config)
     spec = input_spec(preprocessing)
     network = LinkPredictor(model, spec, 1) if task == "links" else NodeClassifier(model, spec, 3, 1)
@@ -41,9 +43,10 @@ def saved_model(store: Store, task: str, pairs: bool = False, **sizes: Any) -> S
 
 
 @both_directions
-def test_probabilities_and_embeddings(make_store: Callable[..., Store], directed: bool) -> None:
+@pytest.mark.parametrize("ranks", [False, True], ids=["", "ranks"])
+def test_probabilities_and_embeddings(make_store: Callable[..., Store], directed: bool, ranks: bool) -> None:
     store = make_store(directed=directed)
-    model = NodeModel(saved_model(store, "nodes"), CPU)
+    model = NodeModel(saved_model(store, "nodes", ranks=ranks), CPU)
     nodes = np.array([4, 0, 9, 4, store.node("nobody"), store.node("late-a")])
     rows = model.probabilities(store, CUT, nodes)
     assert rows.dtype == np.float64

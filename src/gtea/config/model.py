@@ -100,11 +100,13 @@ class InputSpec:
     shortest_period: float
     longest_period: float
     d_pair_statistics: int = 0
+    d_ranks: int = 0
 
     def __post_init__(self) -> None:
         _require_at_least("input.d_node_features", self.d_node_features, 0)
         _require_at_least("input.d_event_features", self.d_event_features, 0)
         _require_at_least("input.d_pair_statistics", self.d_pair_statistics, 0)
+        _require_at_least("input.d_ranks", self.d_ranks, 0)
         if not 0 < self.shortest_period <= self.longest_period < float("inf"):
             raise UsageError(
                 "input.shortest_period must be above 0 and at most input.longest_period "

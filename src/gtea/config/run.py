@@ -28,6 +28,8 @@ class FeaturesConfig:
     it is off. Links are foretold from the present, and have it on by default."""
     pairs: bool = False
     """Whether the head of a link model that reads a pair's history is told plain statistics of the pair, too."""
+    ranks: bool = False
+    """Whether the head that classifies an account is told the account's own features once more, as ranks."""
     gaps: bool = True
     """Whether events also carry the time since the pair's event before."""
 

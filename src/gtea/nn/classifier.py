@@ -18,7 +18,7 @@ class NodeClassifier(nn.Module):
         super().__init__()
         generator = torch.Generator().manual_seed(seed)
         self.gtea = GTEA(config, spec, generator)
-        self.head = NodeHead(config, num_classes, generator)
+        self.head = NodeHead(config, num_classes, generator, spec.d_ranks)
 
     @property
     def embedder(self) -> GTEA:
@@ -27,5 +27,5 @@ class NodeClassifier(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """Logits, [num_seeds, num_classes]."""
-        logits: Tensor = self.head(self.gtea(batch))
+        logits: Tensor = self.head(self.gtea(batch), batch.ranks)
         return logits

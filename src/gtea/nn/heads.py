@@ -13,14 +13,23 @@ from gtea.nn.soft_bins import SoftBins
 
 
 class NodeHead(nn.Module):
-    """Eq. 8: y_u = softmax(MLP_3(z_u)), for any number of classes."""
+    """Eq. 8: y_u = softmax(MLP_3(z_u)), for any number of classes.
 
-    def __init__(self, config: ModelConfig, num_classes: int, generator: torch.Generator) -> None:
+    Beyond the paper, where nodes come with ranks of their own features: MLP_3([z_u || soft bins of the ranks]), so that
+    what a tree would see of the account alone need not go through the layers.
+    """
+
+    def __init__(self, config: ModelConfig, num_classes: int, generator: torch.Generator, d_ranks: int = 0) -> None:
         super().__init__()
-        self.mlp_3 = MLP(config.d_node, config.d_mlp, num_classes, config.dropout, generator)
+        self.bins = SoftBins(d_ranks, config.d_mlp, generator) if d_ranks else None
+        d_in = config.d_node + (config.d_mlp if d_ranks else 0)
+        self.mlp_3 = MLP(d_in, config.d_mlp, num_classes, config.dropout, generator)
 
-    def forward(self, z: Tensor) -> Tensor:
+    def forward(self, z: Tensor, ranks: Tensor | None = None) -> Tensor:
         """Class logits, [num_nodes, num_classes]."""
+        if self.bins is not None:
+            assert ranks is not None, "the model was built for nodes with ranks"
+            z = torch.cat([z, torch.relu(self.bins(ranks.to(z.dtype)))], dim=-1)
         logits: Tensor = self.mlp_3(z)
         return logits
 

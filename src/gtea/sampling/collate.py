@@ -41,13 +41,15 @@ class Collator:
     def batch(self, seeds: NDArray[np.integer[Any]], epoch: int = 0) -> Batch:
         """The batch of some seeds, each named once; row i of the model's output is seed i's."""
         found = self._sampler.sample(seeds, epoch)
+        features, ranks = self._nodes.rows(found.nodes), self.preprocessing.ranks
         return Batch(
             found.num_within,
-            torch.from_numpy(self._nodes.rows(found.nodes)),
+            torch.from_numpy(features),
             torch.from_numpy(found.neighbour),
             torch.from_numpy(found.edge),
             self.reader.read(found.edges, found.seen_from),
             self._degrees(found.nodes) if self._with_degrees else None,
+            None if ranks is None else torch.from_numpy(ranks.transform(features[: len(seeds)])),
         )
 
     def _degrees(self, nodes: NDArray[np.int64]) -> torch.Tensor:

@@ -19,7 +19,7 @@ from gtea.data.time_scaling import TimeScaler, fit_times
 from gtea.data.vocabulary import fit_vocabulary
 from gtea.errors import UsageError
 from gtea.sampling.event_features import EventPreprocessing, numeric_columns
-from gtea.sampling.node_features import NodeKind, NodePreprocessing, node_columns
+from gtea.sampling.node_features import NodeFeatures, NodeKind, NodePreprocessing, node_columns
 from gtea.sampling.pair_statistics import PAIR_STATISTICS, PairStatistics
 from gtea.sampling.preprocessing import Preprocessing
 from gtea.sampling.statistics import ageless, statistic_names, statistics
@@ -40,6 +40,7 @@ def fit_preprocessing(
     ages: bool = True,
     with_gap: bool = False,
     pairs: bool = False,
+    ranks: bool = False,
     log: LogScale = "auto",
     max_words: int = 32,
     unit_seconds: int = _DAY,
@@ -52,15 +53,17 @@ def fit_preprocessing(
         ages: Whether statistics tell how long before the cut an account's first and last events were.
         with_gap: Whether an event also tells the time since the pair's event before it, on a log scale.
         pairs: Whether statistics of pairs will be asked for.
+        ranks: Whether nodes' own features will be asked for as ranks.
         log: Which numeric columns go on a log scale; see ``gtea.data.scaling``.
         max_words: How many words of a categorical column the model knows by name.
     """
-    times = fit_window(view, unit_seconds)
+    times, of_nodes = fit_window(view, unit_seconds), fit_nodes(view, nodes, d_random=d_random, ages=ages, log=log)
     return Preprocessing(
         times,
         fit_events(view, with_gap=with_gap, log=log, max_words=max_words),
-        fit_nodes(view, nodes, d_random=d_random, ages=ages, log=log),
+        of_nodes,
         fit_pairs(view, times) if pairs else None,
+        fit_node_ranks(view, of_nodes) if ranks else None,
     )
 
 
@@ -110,6 +113,11 @@ def fit_nodes(
         _fit_statistics(view, seen, ages, log) if "statistics" in kinds else None,
         d_random if "random" in kinds else 0,
     )
+
+
+def fit_node_ranks(view: View, nodes: NodePreprocessing) -> RankScaler:
+    """Ranks of nodes' features as they are scaled, from accounts that have an event before the cut."""
+    return fit_ranks(nodes.names, NodeFeatures(view, nodes).compute(_visible_nodes(view)))
 
 
 def fit_pairs(view: View, times: TimeScaler) -> RankScaler:

@@ -28,6 +28,7 @@ def preprocessing_for(store: Store, cut: int, config: RunConfig, *, accounts_alo
         ages=features.ages,
         with_gap=features.gaps,
         pairs=features.pairs,
+        ranks=features.ranks,
     )
 
 
@@ -41,8 +42,8 @@ def input_spec(preprocessing: Preprocessing) -> InputSpec:
     """Widths of the inputs, and the periods from which the time encoding's frequencies start."""
     times = preprocessing.times
     shortest = 1 / times.unit if times.steps else _MINUTE_IN_DAYS
-    d_pair = 0 if preprocessing.pairs is None else len(preprocessing.pairs.names)
-    return InputSpec(preprocessing.d_node, preprocessing.d_event, shortest, max(times.span, 2 * shortest), d_pair)
+    asked = (0 if scaler is None else len(scaler.names) for scaler in (preprocessing.pairs, preprocessing.ranks))
+    return InputSpec(preprocessing.d_node, preprocessing.d_event, shortest, max(times.span, 2 * shortest), *asked)
 
 
 def collator_for(

@@ -20,6 +20,8 @@ class Preprocessing:
     nodes: NodePreprocessing
     pairs: RankScaler | None = None
     """Of statistics of pairs; None where nobody asks for them."""
+    ranks: RankScaler | None = None
+    """Of the features of nodes; None where nobody asks for them."""
 
     @property
     def d_event(self) -> int:
@@ -33,9 +35,13 @@ class Preprocessing:
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in a model's file."""
-        pairs = None if self.pairs is None else self.pairs.to_json()
-        parts = {"times": self.times.to_json(), "events": self.events.to_json(), "nodes": self.nodes.to_json()}
-        return {**parts, "pairs": pairs}
+        return {
+            "times": self.times.to_json(),
+            "events": self.events.to_json(),
+            "nodes": self.nodes.to_json(),
+            "pairs": None if self.pairs is None else self.pairs.to_json(),
+            "ranks": None if self.ranks is None else self.ranks.to_json(),
+        }
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> Preprocessing:
@@ -44,5 +50,5 @@ class Preprocessing:
             TimeScaler.from_json(content["times"]),
             EventPreprocessing.from_json(content["events"]),
             NodePreprocessing.from_json(content["nodes"]),
-            RankScaler.from_json(content["pairs"]) if content.get("pairs") else None,
+            *(RankScaler.from_json(content[name]) if content.get(name) else None for name in ("pairs", "ranks")),
         )

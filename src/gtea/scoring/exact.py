@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -35,6 +36,13 @@ from gtea.scoring.way import Way
 from gtea.store.view import View
 
 _NODES_AT_A_TIME = 1 << 14
+
+
+class Known(NamedTuple):
+    """What is known of some nodes, on the device."""
+
+    z: Tensor  # [num_nodes, d_node]
+    x: Tensor  # [num_nodes, d_node_features]
 
 
 class ExactEmbedder:
@@ -63,11 +71,15 @@ class ExactEmbedder:
 
     def embed(self, nodes: NDArray[np.int64]) -> Tensor:
         """Z [num_nodes, d_node] of some nodes, each named once, on the device."""
+        return self.look_at(nodes).z
+
+    def look_at(self, nodes: NDArray[np.int64]) -> Known:
+        """Embeddings of some nodes, each named once, and the features that they were found to have."""
         around = surroundings(self._reader.graph, nodes, self._num_hops)
         runs = self._fresh(around) if self._cache is None else self._kept(around, self._cache)
         x = self._node_features(around.nodes).to(self._device, self._edges.encoder.a.dtype)
         self._progress("aggregating", None)
-        return aggregate_graph(self._gtea, x, runs, around.num_within)
+        return Known(aggregate_graph(self._gtea, x, runs, around.num_within), x[: len(nodes)])
 
     def _fresh(self, around: Surroundings) -> list[Neighbourhoods]:
         """Whom each target attends to, and the embeddings of these looks alone."""
@@ -180,9 +192,9 @@ def embed_exactly(
     nodes: NDArray[np.int64],
     way: Way,
     device: torch.device,
-) -> Tensor:
-    """Z of some nodes, each named once; edges come from the cache, and go into it, if the way names one."""
+) -> Known:
+    """Z and x of some nodes, each named once; edges come from the cache, and go into it, if the way names one."""
     with contextlib.ExitStack() as stack:
         cache = stack.enter_context(edge_cache(way.cache, saved, view.store, view.cut)) if way.cache else None
         embedder = ExactEmbedder(gtea, view, preprocessing, config, device, cache=cache, progress=way.progress)
-        return embedder.embed(nodes)
+        return embedder.look_at(nodes)

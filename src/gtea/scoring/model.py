@@ -22,7 +22,7 @@ from gtea.sampling.collate import distinct
 from gtea.sampling.history_reader import HistoryReader
 from gtea.sampling.pairs import PairHistories, ranked_statistics
 from gtea.sampling.preprocessing import Preprocessing
-from gtea.scoring.exact import embed_exactly
+from gtea.scoring.exact import Known, embed_exactly
 from gtea.scoring.way import EXACT, Way
 from gtea.store.store import Store
 
@@ -61,8 +61,8 @@ class _Model:
             )
         return replace(way, sampled=family_of(self.config.model).reads_events)
 
-    def _z(self, store: Store, cut: int, nodes: NDArray[np.int64], way: Way) -> Tensor:
-        """The exact embeddings of some nodes, each named once."""
+    def _known(self, store: Store, cut: int, nodes: NDArray[np.int64], way: Way) -> Known:
+        """The exact embeddings of some nodes, each named once, and their features."""
         view = store.as_of(cut)
         return embed_exactly(self.gtea, self.saved, self.preprocessing, self.config, view, nodes, way, self.device)
 
@@ -93,12 +93,18 @@ class NodeModel(_Model):
         if not isinstance(self.network, NodeClassifier) or way.sampled:
             return self._sampled(self.network, store, cut).probabilities(nodes)
         unique, places = np.unique(nodes, return_inverse=True)
-        z = self._z(store, cut, unique, way)
+        z, x = self._known(store, cut, unique, way)
         with torch.inference_mode():
             parts = [
-                torch.softmax(self.network.head(some).double(), dim=1).cpu() for some in torch.split(z, _AT_A_TIME)
+                torch.softmax(self.network.head(*some).double(), dim=1).cpu()
+                for some in zip(torch.split(z, _AT_A_TIME), map(self._ranks, torch.split(x, _AT_A_TIME)), strict=True)
             ]
         return require_finite(torch.cat(parts).numpy())[places]
+
+    def _ranks(self, x: Tensor) -> Tensor | None:
+        """Features of accounts as ranks, if the head reads them."""
+        scaler = self.preprocessing.ranks
+        return None if scaler is None else torch.from_numpy(scaler.transform(x.cpu().numpy())).to(self.device)
 
     def embeddings(self, store: Store, cut: int, nodes: NDArray[np.int64], way: Way = EXACT) -> NDArray[np.float64]:
         """The embeddings z of nodes as of a cut, [num_nodes, d_node]: what the head makes its answer from."""
@@ -111,7 +117,7 @@ class NodeModel(_Model):
                 )
             return self._sampled(embedder, store, cut).outputs(nodes)
         unique, places = np.unique(nodes, return_inverse=True)
-        return require_finite(self._z(store, cut, unique, way).double().cpu().numpy())[places]
+        return require_finite(self._known(store, cut, unique, way).z.double().cpu().numpy())[places]
 
     def _sampled(self, network: nn.Module, store: Store, cut: int) -> NodeScorer:
         batches = family_of(self.config.model).node_batches(store, cut, self.preprocessing, self.config)
@@ -150,7 +156,7 @@ class LinkModel(_Model):
         if not isinstance(self.network, LinkPredictor) or way.sampled:
             return self._sampled(store, cut).probabilities(src, dst)
         ends, (left, right) = distinct(src, dst)
-        z = self._z(store, cut, ends, way)
+        z = self._known(store, cut, ends, way).z
         reader = HistoryReader(store.as_of(cut), self.preprocessing, self.config.sampling.max_events)
         histories = PairHistories(reader, store.directed)
         statistics = ranked_statistics(store.as_of(cut), self.preprocessing)
