@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,24 @@ def test_the_size_of_batches_and_parts_changes_rounding_only(
         monkeypatch.setattr("gtea.nn.whole_graph.aggregate_graph.__kwdefaults__", {"part": part})
         monkeypatch.setattr("gtea.scoring.exact.EdgePass", lambda *given, tiny=tiny: tiny)
         torch.testing.assert_close(exact(case), expected, atol=1e-6, rtol=0)
+
+
+def test_no_batch_holds_more_events_than_it_may(make_store: Any, case_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even a hub's, whatever its histories are long: only a single history may be longer."""
+    case = case_of(make_store(), small())
+    expected, read, sizes = exact(case), HistoryReader.read, []
+
+    def counted(reader: HistoryReader, edges: Any, seen_from: Any) -> Any:
+        histories = read(reader, edges, seen_from)
+        sizes.append((histories.num_edges, histories.num_events))
+        return histories
+
+    monkeypatch.setattr(HistoryReader, "read", counted)
+    limits = {"max_looks": 1000, "max_events": 9}
+    monkeypatch.setattr("gtea.scoring.exact.EdgePass", functools.partial(EdgePass, **limits))
+    torch.testing.assert_close(exact(case), expected, atol=1e-6, rtol=0)
+    assert len(sizes) > 10
+    assert all(num_events <= 9 or num_edges == 1 for num_edges, num_events in sizes)
 
 
 def test_batches_are_bounded_by_looks_and_events_and_leave_nothing_out() -> None:

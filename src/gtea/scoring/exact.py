@@ -83,11 +83,11 @@ class ExactEmbedder:
 
     def _fresh(self, around: Surroundings) -> list[Neighbourhoods]:
         """Whom each target attends to, and the embeddings of these looks alone."""
-        looks = np.diff(around.offset)
-        events = np.concatenate([[0], np.cumsum(self._edges.at_most(around.slot))])
-        runs = target_runs(looks, np.diff(events[around.offset]), around.num_within, self._edges)
-        hubs = [run for run in runs if looks[run.start] > self._edges.max_looks]
-        others = [run for run in runs if looks[run.start] <= self._edges.max_looks]
+        before = np.concatenate([[0], np.cumsum(self._edges.at_most(around.slot))])
+        looks, events = np.diff(around.offset), np.diff(before[around.offset])
+        runs = target_runs(looks, events, around.num_within, self._edges)
+        large = (looks > self._edges.max_looks) | (events > self._edges.max_events)
+        hubs, others = [run for run in runs if large[run.start]], [run for run in runs if not large[run.start]]
         made: list[Neighbourhoods] = []
         for run in side_by_side(partial(self._run, around), others, self._device):
             made.append(run)
@@ -101,7 +101,7 @@ class ExactEmbedder:
         return self._attended(around, targets, self._edges.encode_batch(*around.looks(targets)))
 
     def _hub(self, around: Surroundings, target: range) -> Neighbourhoods:
-        """One whose looks' embeddings might fill the memory: weighed first, and only what is left is embedded."""
+        """One whose looks might fill the memory: weighed batch by batch, and only what is left is embedded."""
         slot, seen_from = around.looks(target)
         slots = self._attend(around, target, self._edges.weigh(slot, seen_from, _unheard))
         left = slots.edge.numpy()
