@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from gtea.config import VARIANTS
-from gtea.data.atomic import replace_json, replacing
 from gtea.errors import UsageError
 from gtea.reproduce.markdown import (
     command,
@@ -21,6 +20,7 @@ from gtea.reproduce.markdown import (
     markdown_table,
     picture,
     settings_lines,
+    write_page,
 )
 from gtea.reproduce.plan import Plan, Point, checked_models, settled
 from gtea.reproduce.rows import METRICS, Row, Spread, shown_metrics
@@ -144,11 +144,7 @@ def write_ablation(
         path: Without a suffix.
         asked: The words of the command that chose axes and models.
     """
-    paths = [path.with_name(f"{path.name}{suffix}") for suffix in (".md", ".json")]
-    with replacing(paths[0]) as stream:
-        stream.write(("\n".join(_page(path.name, subject, plan, compared, asked)) + "\n").encode())
-    replace_json(paths[1], ablation_json(subject, plan, compared))
-    return paths
+    return write_page(path, _page(path.name, subject, plan, compared, asked), ablation_json(subject, plan, compared))
 
 
 def ablation_json(subject: Subject, plan: Plan, compared: Sequence[Compared]) -> dict[str, Any]:

@@ -7,9 +7,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gtea.data.atomic import replace_json, replacing
 from gtea.reproduce.attention import EDGES, SMALL, Measured, Weights
-from gtea.reproduce.markdown import command, environment_lines, failures, markdown_table, picture, settings_lines
+from gtea.reproduce.markdown import (
+    command,
+    environment_lines,
+    failures,
+    markdown_table,
+    picture,
+    settings_lines,
+    write_page,
+)
 from gtea.reproduce.paper import paper_column
 from gtea.reproduce.plan import Plan, has_folds
 from gtea.reproduce.rows import Spread
@@ -30,11 +37,7 @@ def write_attention(
         path: Without a suffix.
         models: Those that were asked for by name.
     """
-    paths = [path.with_name(f"{path.name}{suffix}") for suffix in (".md", ".json")]
-    with replacing(paths[0]) as stream:
-        stream.write(("\n".join(_page(path.name, subject, plan, measured, models)) + "\n").encode())
-    replace_json(paths[1], attention_json(subject, plan, measured))
-    return paths
+    return write_page(path, _page(path.name, subject, plan, measured, models), attention_json(subject, plan, measured))
 
 
 def attention_json(subject: Subject, plan: Plan, measured: Sequence[Measured]) -> dict[str, Any]:

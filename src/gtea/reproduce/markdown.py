@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from gtea.data.atomic import replace_json, replacing
 from gtea.drawing import can_draw
 from gtea.reproduce.plan import OWNED, Plan, has_folds
 from gtea.reproduce.rows import Row
@@ -142,3 +144,16 @@ def failures(rows: Sequence[Row]) -> list[str]:
         for outcome in row.outcomes
         if outcome.state == "failed"
     ]
+
+
+def write_page(path: Path, lines: Sequence[str], content: dict[str, Any]) -> list[Path]:
+    """Write a page as Markdown and what it is made from as JSON, and say where.
+
+    Args:
+        path: Without a suffix.
+    """
+    paths = [path.with_name(f"{path.name}{suffix}") for suffix in (".md", ".json")]
+    with replacing(paths[0]) as stream:
+        stream.write(("\n".join(lines) + "\n").encode())
+    replace_json(paths[1], content)
+    return paths

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from gtea.errors import UsageError
@@ -49,7 +50,7 @@ def run_all(jobs: Sequence[Job], out: Path, listener: Listener, *, side_by_side:
         progress = _Progress(wanted, ended, min(side_by_side, max(1, len(missing))), listener)
         if side_by_side == 1:
             for job in missing:
-                progress.ended(job, perform(job, out, lambda report, job=job: progress.told(job, report)))  # type: ignore[misc]
+                progress.ended(job, perform(job, out, partial(progress.told, job)))
         else:
             perform_side_by_side(missing, out, side_by_side, lock, progress.told, progress.ended)
     return ended

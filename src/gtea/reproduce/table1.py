@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gtea.data.atomic import replace_json, replacing
 from gtea.reproduce.markdown import (
     command,
     environment_lines,
@@ -15,6 +14,7 @@ from gtea.reproduce.markdown import (
     markdown_table,
     picture,
     settings_lines,
+    write_page,
 )
 from gtea.reproduce.paper import PaperColumn, paper_column
 from gtea.reproduce.plan import Plan
@@ -29,11 +29,7 @@ def write_table(path: Path, subject: Subject, plan: Plan, rows: Sequence[Row], m
         path: Without a suffix.
         models: Those that were asked for by name.
     """
-    paths = [path.with_name(f"{path.name}{suffix}") for suffix in (".md", ".json")]
-    with replacing(paths[0]) as stream:
-        stream.write(("\n".join(_page(path.name, subject, plan, rows, models)) + "\n").encode())
-    replace_json(paths[1], table_json(subject, plan, rows))
-    return paths
+    return write_page(path, _page(path.name, subject, plan, rows, models), table_json(subject, plan, rows))
 
 
 def table_json(subject: Subject, plan: Plan, rows: Sequence[Row]) -> dict[str, Any]:

@@ -75,13 +75,13 @@ class EdgePass:
 
     def weigh(self, slot: NDArray[np.int64], seen_from: NDArray[np.int64], listener: Listener) -> Tensor:
         """alpha_tilde alone."""
-        alpha_tilde = EdgeRows.empty(len(slot), self.encoder).alpha_tilde
+        alpha_tilde = torch.empty(len(slot), dtype=self.encoder.a.dtype)
         self._fill((alpha_tilde,), lambda histories: (self.encoder.weigh(histories),), slot, seen_from, listener)
         return alpha_tilde
 
     def embed(self, slot: NDArray[np.int64], seen_from: NDArray[np.int64], listener: Listener) -> Tensor:
         """e_tilde alone."""
-        e_tilde = EdgeRows.empty(len(slot), self.encoder).e_tilde
+        e_tilde = torch.empty(len(slot), self.encoder.d_edge, dtype=self.encoder.a.dtype)
         self._fill((e_tilde,), lambda histories: (self.encoder.embed(histories),), slot, seen_from, listener)
         return e_tilde
 
