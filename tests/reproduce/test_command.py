@@ -200,3 +200,12 @@ def test_lists_may_be_written_with_spaces_or_commas_and_not_be_empty(gtea: Run) 
 
 def test_durations_for_people() -> None:
     assert [duration(seconds) for seconds in (5.2, 89, 600, 9000)] == ["5 s", "89 s", "10 min", "2.5 h"]
+
+
+def test_a_misspelt_model_is_told_before_data_are_looked_for(
+    gtea: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("GTEA_DATA", str(tmp_path / "nothing"))
+    refused = gtea("reproduce", "table1", "--data", "bitcoin_otc", "--models", "gcnn", "--out", tmp_path / "o")
+    assert refused.code == 2
+    assert "Did you mean 'gcn'?" in refused.err

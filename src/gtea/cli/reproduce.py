@@ -120,8 +120,9 @@ def table1_command(models: tuple[str, ...], as_json: bool, **options: Any) -> No
       gtea reproduce table1 --data ethereum_phishing --protocol paper --jobs 2
       gtea reproduce table1 --data bitcoin_otc --models gtea-l+t tree --set train.epochs=30
     """
-    from gtea.reproduce.plan import model_points
+    from gtea.reproduce.plan import checked_models, model_points
 
+    checked_models(models)  # a misspelt name is told before any data are looked for
     _each(options, as_json, lambda data: model_points(data.task, models), lambda found: _table1(found, models))
 
 
