@@ -57,6 +57,18 @@ def test_a_resumed_epoch_goes_on_where_it_was(loaded):
     assert loaded(1, start=8) == []
 
 
+def test_a_batch_holds_items_of_one_kind_and_kinds_take_turns():
+    loader = Loader(lambda items, epoch: None, (10, 0, 25, 7), batch_size=4, seed=1)
+    chunks = items_of(loader, 2)
+    assert len(chunks) == len(loader) == 3 + 7 + 2
+    assert sorted(chain.from_iterable(chunks)) == list(range(42))
+    kinds = [{int(np.searchsorted([10, 35], item, side="right")) for item in chunk} for chunk in chunks]
+    assert all(len(kind) == 1 for kind in kinds)
+    assert [min(kind) for kind in kinds] != sorted(min(kind) for kind in kinds)
+    assert items_of(loader, 2, 5) == chunks[5:]
+    assert items_of(loader, 3) != chunks
+
+
 @pytest.mark.parametrize("workers", [0, 1, 3])
 def test_every_item_once_in_an_order_of_the_epoch(workers):
     loader = Loader(lambda items, epoch: None, 10, batch_size=4, workers=workers)

@@ -76,6 +76,9 @@ class SplitConfig:
     """What trains, chooses and judges: of the accounts in the order of their first events, or of the links' events."""
     graph_fraction: float = 0.5
     """Of links: the share of the events that is the graph, unless a moment is given."""
+    train_windows: int = 6
+    """Of links under the temporal protocol: training is asked in so many windows, one after the other, each on the
+    graph as of its own start. One long window would be asked about a future farther off than that of the others."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,7 @@ class RunConfig:
             ("train.workers", self.train.workers, 0),
             ("train.seed", self.train.seed, 0),
             ("split.folds", self.split.folds, 3),
+            ("split.train_windows", self.split.train_windows, 1),
         ]
         for name, value, least in rules:
             if value < least:

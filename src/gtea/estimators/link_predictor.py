@@ -143,7 +143,8 @@ class GTEALinkPredictor(GTEAEstimator):
             protocol: What each window sees: the graph as of its own start ("temporal"), or of the first's ("paper").
         """
         store, config = opened_store(self.graph), self._config()
-        split = split_links(store, graph_until=graph_until, protocol=protocol, as_of=self.as_of)
+        windows = config.split.train_windows
+        split = split_links(store, graph_until=graph_until, protocol=protocol, train_windows=windows, as_of=self.as_of)
         return self._trained(store, store.as_of(self.as_of).cut, lambda *place: LinkRun(store, split, config, *place))
 
     def predict_proba(self, pairs: Any, *, as_of: Moment | None = None) -> NDArray[np.float64]:

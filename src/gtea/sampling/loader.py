@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
 
@@ -38,7 +38,7 @@ class Loader(Generic[Made]):
     def __init__(
         self,
         make: Callable[[NDArray[np.int64], int], Made],
-        num_items: int,
+        num_items: int | Sequence[int],
         *,
         batch_size: int,
         seed: int = 0,
@@ -49,6 +49,7 @@ class Loader(Generic[Made]):
         """Nothing is started yet.
 
         Args:
+            num_items: How many there are; or of each kind, one kind after the other: then a batch holds one kind.
             shuffle: Another order in every epoch; otherwise as numbered.
             workers: How many threads make batches; 0 makes each when it is asked for.
             ahead: How many batches a worker may have waiting.
@@ -58,7 +59,7 @@ class Loader(Generic[Made]):
                 f"batch_size, workers, ahead: must be at least 1, 0 and 1 (got {batch_size}, {workers} and {ahead})."
             )
         self._make = make
-        self._num_items = num_items
+        self._sizes = (num_items,) if isinstance(num_items, int) else tuple(num_items)
         self._batch_size = batch_size
         self._seed = seed
         self._shuffle = shuffle
@@ -67,7 +68,7 @@ class Loader(Generic[Made]):
 
     def __len__(self) -> int:
         """How many batches an epoch has; the last may be smaller."""
-        return -(-self._num_items // self._batch_size)
+        return sum(-(-size // self._batch_size) for size in self._sizes)
 
     def epoch(self, epoch: int, start: int = 0) -> Iterator[tuple[NDArray[np.int64], Made]]:
         """The batches of an epoch from batch ``start`` on, each with the numbers of its items.
@@ -78,8 +79,13 @@ class Loader(Generic[Made]):
         return self._prefetch(chunks, epoch) if self._workers else ((c, self._make(c, epoch)) for c in chunks)
 
     def _chunks(self, epoch: int, start: int) -> list[NDArray[np.int64]]:
-        order = permutation(self._seed, epoch, self._num_items) if self._shuffle else np.arange(self._num_items)
-        return [order[i : i + self._batch_size] for i in range(0, self._num_items, self._batch_size)][start:]
+        num_items = sum(self._sizes)
+        order = permutation(self._seed, epoch, num_items) if self._shuffle else np.arange(num_items)
+        kind = np.searchsorted(np.cumsum(self._sizes), order, side="right")
+        places = [np.flatnonzero(kind == k) for k in range(len(self._sizes))]
+        chunks = [own[i : i + self._batch_size] for own in places for i in range(0, len(own), self._batch_size)]
+        chunks.sort(key=lambda chunk: chunk[0])  # kinds take turns, as chance has it
+        return [order[chunk] for chunk in chunks[start:]]
 
     def _prefetch(self, chunks: list[NDArray[np.int64]], epoch: int) -> Iterator[tuple[NDArray[np.int64], Made]]:
         waiting: deque[tuple[NDArray[np.int64], Future[Made]]] = deque()

@@ -10,6 +10,7 @@ events share the time of a cut, the part before it is a little smaller than its 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -70,6 +71,8 @@ class LinkSplit:
     test: LinkPart
     unit: str
     """The unit of the stored times."""
+    lessons: tuple[LinkPart, ...]
+    """What training is asked: the training window, or shorter ones that it is cut into, each as of its own start."""
 
     @property
     def parts(self) -> dict[str, LinkPart]:
@@ -92,6 +95,7 @@ class LinkSplit:
                 "sees_graph_before": date_text(part.as_of, self.unit),
                 "as_of": part.as_of,
             }
+        facts["train"] |= {"windows": len(self.lessons), "examples": sum(map(len, self.lessons))}
         return facts
 
 
@@ -102,6 +106,7 @@ def split_links(
     graph_fraction: float = 0.5,
     fractions: Sequence[float] = FRACTIONS,
     protocol: Protocol = "temporal",
+    train_windows: int = 1,
     as_of: Moment | None = None,
 ) -> LinkSplit:
     """The positives of a link task, by window.
@@ -110,6 +115,8 @@ def split_links(
         graph_until: The cut between the graph and the first window; by default, where the first ``graph_fraction`` of
             the events ends.
         fractions: The shares of the events from then on that make the three windows.
+        train_windows: Under the temporal protocol, into how many windows of as many events the first one is cut for
+            training. Those in which nothing happens, because events share a time, are none.
         as_of: Events at or after it don't exist. By default just after the last event.
     """
     check_fractions(fractions)
@@ -132,7 +139,15 @@ def split_links(
         _require_pairs(name, part, store)
     arrays = store.arrays
     graph_pairs = int(((arrays.edge_first_time < start) & (arrays.edge_a != arrays.edge_b)).sum())
-    return LinkSplit(protocol, start, graph_pairs, train, validation, test, store.unit)
+    lessons = (train,) if protocol == "paper" else _lessons(store, after, (start, first), train_windows)
+    return LinkSplit(protocol, start, graph_pairs, train, validation, test, store.unit, lessons)
+
+
+def _lessons(store: Store, times: NDArray[np.int64], window: tuple[int, int], count: int) -> tuple[LinkPart, ...]:
+    """The window cut into shorter ones, which know more of what was just before them than the whole would."""
+    inside = times[: np.searchsorted(times, window[1])]
+    starts = np.unique(inside[np.arange(count) * len(inside) // count])
+    return tuple(links_in(store, within, within[0]) for within in itertools.pairwise([*map(int, starts), window[1]]))
 
 
 def with_negatives(store: Store, split: LinkSplit) -> LinkSplit:
@@ -146,7 +161,14 @@ def with_negatives(store: Store, split: LinkSplit) -> LinkSplit:
                 f"receives anything before {store.date(part.as_of)} (got none among {len(part):,}). "
                 "Add accounts, or give an earlier graph_until."
             )
-    return replace(split, train=parts["train"], validation=parts["validation"], test=parts["test"])
+    lessons = (part.only(NegativeSampler(store.as_of(part.as_of)).exist(part.src)) for part in split.lessons)
+    return replace(
+        split,
+        train=parts["train"],
+        validation=parts["validation"],
+        test=parts["test"],
+        lessons=tuple(part for part in lessons if len(part)),
+    )
 
 
 def _event_times(store: Store, end: int) -> NDArray[np.int64]:

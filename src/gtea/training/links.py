@@ -52,13 +52,13 @@ class LinkRun:
 
     def lessons(self, network: nn.Module, preprocessing: Preprocessing) -> Lessons[Any]:
         """Binary cross-entropy of the training pairs and as many negatives."""
-        part, seed = self.split.train, self.config.train.seed
-        pairs = _batches(self, network, preprocessing, part)
-        negatives = NegativeSampler(self.store.as_of(part.as_of), seed)
+        windows = [_Window(self, network, preprocessing, part) for part in self.split.lessons]
+        sizes = tuple(map(len, self.split.lessons))
+        before = np.cumsum((0, *sizes))
 
         def make(items: NDArray[np.int64], epoch: int) -> Any:
-            src, drawn = part.src[items], negatives.draw(part.src[items], items, epoch)
-            return pairs.batch(np.concatenate([src, src]), np.concatenate([part.dst[items], drawn]), epoch)
+            window = int(np.searchsorted(before, items[0], side="right")) - 1
+            return windows[window].batch(items - before[window], epoch)
 
         def answers_of(items: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
             # The positives come first.
@@ -76,7 +76,7 @@ class LinkRun:
             true, false = judgement.probabilities()
             return link_metrics(true, false, threshold=best_threshold(true, false))
 
-        return Lessons(make, len(part), answers_of, loss_of, judge)
+        return Lessons(make, sizes, answers_of, loss_of, judge)
 
     def judged(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
         """Each part on the graph that it may see; accuracy and F1 at the threshold that suits the validation part."""
@@ -92,6 +92,21 @@ class LinkRun:
 
 def _batches(run: LinkRun, network: nn.Module, preprocessing: Preprocessing, part: LinkPart) -> PairBatches:
     return family_of(run.config.model).pair_batches(run.store, part.as_of, preprocessing, run.config, network)
+
+
+class _Window:
+    """The pairs of a window of training, and the negatives beside them, drawn anew in every epoch."""
+
+    def __init__(self, run: LinkRun, network: nn.Module, preprocessing: Preprocessing, part: LinkPart) -> None:
+        self._part = part
+        self._pairs = _batches(run, network, preprocessing, part)
+        self._negatives = NegativeSampler(run.store.as_of(part.as_of), run.config.train.seed)
+
+    def batch(self, items: NDArray[np.int64], epoch: int) -> Any:
+        """Some positives, then as many negatives."""
+        src, dst = self._part.src[items], self._part.dst[items]
+        drawn = self._negatives.draw(src, items, epoch)
+        return self._pairs.batch(np.concatenate([src, src]), np.concatenate([dst, drawn]), epoch)
 
 
 class _Judgement:

@@ -80,7 +80,7 @@ class NodeRun:
         def judge() -> Mapping[str, float]:
             return _metrics(self, scorer, self.split.validation)
 
-        return Lessons(make, len(nodes), answers_of, loss_of, judge)
+        return Lessons(make, (len(nodes),), answers_of, loss_of, judge)
 
     def judged(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
         """Each part on the graph that it may see."""

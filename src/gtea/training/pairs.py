@@ -75,7 +75,7 @@ class PairRun:
         def judge() -> Mapping[str, float]:
             return _figures(self, scorer)[0]
 
-        return Lessons(make, len(part), answers_of, loss_of, judge)
+        return Lessons(make, (len(part),), answers_of, loss_of, judge)
 
     def judged(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
         """The validation part; accuracy and F1 at the threshold that suits it."""

@@ -121,6 +121,7 @@ class LinkRequest:
             graph_fraction=chosen.graph_fraction,
             fractions=chosen.fractions,
             protocol=chosen.protocol,
+            train_windows=chosen.train_windows,
             as_of=as_of,
         )
         return LinkRequest(opened, with_negatives(opened, split), resolved, resolve_device(device))

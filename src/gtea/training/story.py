@@ -41,7 +41,8 @@ class Lessons(Generic[Made]):
     """What training needs of a task: batches by item numbers and epoch, answers, their mean loss, and a judgement."""
 
     make: Callable[[NDArray[np.int64], int], Made]
-    num_items: int
+    sizes: tuple[int, ...]
+    """How many items there are of each kind, numbered one kind after the other. A batch holds items of one kind."""
     answers_of: Callable[[NDArray[np.int64]], tuple[Tensor, Tensor]]
     """The right answer to each row of a batch of items, and how much it counts."""
     loss_of: Callable[[NDArray[np.int64], Made], Tensor]
@@ -145,8 +146,9 @@ def _trained(task: Task[Network], listener: Listener, *, resume: bool) -> tuple[
 
 def _fit_at_once(network: FittedAtOnce, lessons: Lessons[Any], metric: str) -> Progress:
     """There are no epochs, and nothing to take up again: a run that was killed begins anew."""
-    items = np.arange(lessons.num_items)
-    network.fit(lessons.make(items, 0), *lessons.answers_of(items))
+    kinds = np.split(np.arange(sum(lessons.sizes)), np.cumsum(lessons.sizes)[:-1])
+    examples = [(lessons.make(items, 0), *lessons.answers_of(items)) for items in kinds]
+    network.fit(*(torch.cat(parts) for parts in zip(*examples, strict=True)))
     return Progress(finished=True, best_metric=lessons.judge()[metric])
 
 
@@ -159,7 +161,7 @@ def _fit(task: Task[Network], network: Network, lessons: Lessons[Any], listener:
         state.load(task.folder)
     loader = Loader(
         lessons.make,
-        lessons.num_items,
+        lessons.sizes,
         batch_size=config.sampling.batch_size,
         seed=config.train.seed,
         workers=config.train.workers,
