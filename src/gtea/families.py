@@ -24,6 +24,7 @@ from gtea.baselines.gcn import GCN
 from gtea.baselines.graphsage import GraphSAGE
 from gtea.baselines.networks import BaselineClassifier, BaselinePredictor, Build
 from gtea.baselines.tgat import TGAT
+from gtea.baselines.tree_first import TreeFirstClassifier, TreeFirstPredictor
 from gtea.config import InputSpec, ModelConfig, RunConfig
 from gtea.errors import UsageError
 from gtea.nn.classifier import NodeClassifier
@@ -74,7 +75,10 @@ def family_of(config: ModelConfig) -> Family:
     """The family that the configuration names."""
     match config.family:
         case "gtea":
-            return Family(NodeClassifier, LinkPredictor, collator_for, partial(_pairs, collator_for))
+            networks = (
+                (TreeFirstClassifier, TreeFirstPredictor) if config.tree_first else (NodeClassifier, LinkPredictor)
+            )
+            return Family(*networks, collator_for, partial(_pairs, collator_for))
         case "gcn":
             return _layered(GCN, partial(collator_for, with_degrees=True))
         case "graphsage":

@@ -17,6 +17,8 @@ Encoder = Literal["lstm", "transformer", "statistics"]
 Attention = Literal["sparsemax", "softmax", "entmax15"]
 LinkHead = Literal["dot", "pair", "ordered_pair"]
 
+HYBRID = "gtea+tree"
+"""GTEA_L+T on the shoulders of a tree: beyond the paper."""
 VARIANTS = ("gtea-l", "gtea-l+t", "gtea-tx", "gtea-tx+t", "gtea-he")
 BASELINES = tuple(family for family in get_args(Family) if family != "gtea")
 """What GTEA stands beside: the paper's six, a tree on statistics, and EdgeBank."""
@@ -28,6 +30,8 @@ class ModelConfig:
 
     Beyond the paper: ``attention = "entmax15"``, ``link_head`` other than ``"dot"``, and time encoding together with
     the statistics encoder (the statistics are then also taken of the time embedding).
+
+    ``tree_first``, too, is beyond the paper.
 
     The other families read what they have a use for: all networks ``num_layers``, ``d_node``, ``d_mlp`` and
     ``dropout``, those with attention ``num_heads``, TGAT ``d_time``. A tree and EdgeBank read nothing.
@@ -51,6 +55,9 @@ class ModelConfig:
     dropout: float = 0.0
     """Share of hidden units dropped in every MLP while training."""
     link_head: LinkHead = "dot"
+    tree_first: bool = False
+    """Whether a boosted tree speaks first, of an account's own features or of a pair's statistics, and the network
+    adds what the tree can't see."""
 
     def __post_init__(self) -> None:
         _require_one_of("model.family", self.family, get_args(Family))
@@ -78,6 +85,9 @@ class ModelConfig:
                 f"model.link_head must be 'dot' for {self.family}, which embeds no history of a pair "
                 f"(got {self.link_head!r}). Leave it out."
             )
+
+        if self.family != "gtea" and self.tree_first:
+            raise UsageError(f"model.tree_first must be false for {self.family} (got true). Leave it out.")
 
     def _require_heads_to_divide(self, name: str) -> None:
         size = getattr(self, name)
@@ -117,7 +127,9 @@ class InputSpec:
 
 def variant(name: str) -> ModelConfig:
     """A model of the paper, or one to compare with, by its name; ``+t`` stands for the time encoding."""
-    _require_one_of("variant", name, (*VARIANTS, *BASELINES))
+    _require_one_of("variant", name, (*VARIANTS, HYBRID, *BASELINES))
+    if name == HYBRID:
+        return ModelConfig(tree_first=True)
     for baseline in get_args(Family):
         if name == baseline:
             return ModelConfig(family=baseline)

@@ -27,5 +27,9 @@ class NodeClassifier(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """Logits, [num_seeds, num_classes]."""
-        logits: Tensor = self.head(self.gtea(batch), batch.ranks)
+        return self.answer(self.gtea(batch), batch.node_features[: batch.num_within[0]], batch.ranks)
+
+    def answer(self, z: Tensor, x: Tensor, ranks: Tensor | None) -> Tensor:
+        """Logits of nodes with these embeddings and features; the features themselves are looked at by others."""
+        logits: Tensor = self.head(z, ranks)
         return logits

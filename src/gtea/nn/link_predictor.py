@@ -27,7 +27,15 @@ class LinkPredictor(nn.Module):
 
     def forward(self, pairs: PairBatch) -> Tensor:
         """Logits, [num_pairs]."""
+        return self.answer(*self.embedded(pairs), pairs.statistics)
+
+    def embedded(self, pairs: PairBatch) -> tuple[Tensor, Tensor, Tensor | None]:
+        """The embeddings of both ends and, where it is read, of what they did together."""
         z = self.gtea(pairs.batch)
         e_tilde = None if pairs.histories is None else self.gtea.edge_encoder.embed(pairs.histories)
-        logits: Tensor = self.head(z[pairs.src], z[pairs.dst], e_tilde, pairs.statistics)
+        return z[pairs.src], z[pairs.dst], e_tilde
+
+    def answer(self, z_u: Tensor, z_v: Tensor, e_tilde: Tensor | None, statistics: Tensor | None) -> Tensor:
+        """Logits of pairs with these embeddings and statistics."""
+        logits: Tensor = self.head(z_u, z_v, e_tilde, statistics)
         return logits

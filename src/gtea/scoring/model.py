@@ -96,8 +96,8 @@ class NodeModel(_Model):
         z, x = self._known(store, cut, unique, way)
         with torch.inference_mode():
             parts = [
-                torch.softmax(self.network.head(*some).double(), dim=1).cpu()
-                for some in zip(torch.split(z, _AT_A_TIME), map(self._ranks, torch.split(x, _AT_A_TIME)), strict=True)
+                torch.softmax(self.network.answer(*some, self._ranks(some[1])).double(), dim=1).cpu()
+                for some in zip(torch.split(z, _AT_A_TIME), torch.split(x, _AT_A_TIME), strict=True)
             ]
         return require_finite(torch.cat(parts).numpy())[places]
 
@@ -167,7 +167,7 @@ class LinkModel(_Model):
                 own = histories.read(src[some], dst[some]).to(self.device) if self.network.reads_history else None
                 e_tilde = None if own is None else self.gtea.edge_encoder.embed(own)
                 ranks = statistics(src[some], dst[some]).to(self.device) if statistics else None
-                logits.append(self.network.head(z[left[some]], z[right[some]], e_tilde, ranks).double().cpu())
+                logits.append(self.network.answer(z[left[some]], z[right[some]], e_tilde, ranks).double().cpu())
         return require_finite(torch.sigmoid(torch.cat(logits)).numpy())
 
     def _sampled(self, store: Store, cut: int) -> LinkScorer:

@@ -6,6 +6,7 @@ training, always the same for validation and test.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +22,12 @@ from gtea.config import InputSpec, RunConfig
 from gtea.families import PairBatches, family_of
 from gtea.inference import LinkScorer
 from gtea.sampling.negatives import NegativeSampler
+from gtea.sampling.pairs import ranked_statistics
 from gtea.sampling.preprocessing import Preprocessing
 from gtea.store.store import Store
 from gtea.tasks.links import LinkPart, LinkSplit
 from gtea.tasks.metrics import best_threshold, link_metrics
+from gtea.training.advice import Examples, way_to_ask
 from gtea.training.story import Lessons
 
 
@@ -65,8 +68,17 @@ class LinkRun:
             truth = (torch.arange(2 * len(items)) < len(items)).float()
             return truth, torch.ones_like(truth)
 
+        def examples() -> Examples:
+            parts = [window.statistics(preprocessing) for window in windows]
+            numbers = [np.tile(np.arange(*ends), 2) for ends in itertools.pairwise(before)]
+            answers = [answers_of(items[: len(items) // 2]) for items in numbers]
+            truth, weights = (torch.cat(each) for each in zip(*answers, strict=True))
+            return Examples(np.concatenate(numbers), torch.cat(parts), truth, weights)
+
+        ask = way_to_ask(network, examples)
+
         def loss_of(items: NDArray[np.int64], batch: Any) -> Tensor:
-            logits = network(batch.to(self.device))
+            logits = ask(batch.to(self.device), np.tile(items, 2))
             truth, _ = answers_of(items)
             return functional.binary_cross_entropy_with_logits(logits, truth.to(logits))
 
@@ -104,9 +116,18 @@ class _Window:
 
     def batch(self, items: NDArray[np.int64], epoch: int) -> Any:
         """Some positives, then as many negatives."""
+        return self._pairs.batch(*self._ends(items, epoch), epoch)
+
+    def statistics(self, preprocessing: Preprocessing) -> Tensor:
+        """The statistics of all positives, then of the first epoch's negatives, as ranks."""
+        rows = ranked_statistics(self._negatives.view, preprocessing)
+        assert rows is not None, "who asks for statistics has a model with statistics"
+        return rows(*self._ends(np.arange(len(self._part)), 0))
+
+    def _ends(self, items: NDArray[np.int64], epoch: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         src, dst = self._part.src[items], self._part.dst[items]
         drawn = self._negatives.draw(src, items, epoch)
-        return self._pairs.batch(np.concatenate([src, src]), np.concatenate([dst, drawn]), epoch)
+        return np.concatenate([src, src]), np.concatenate([dst, drawn])
 
 
 class _Judgement:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -19,10 +19,12 @@ from gtea.config import InputSpec, RunConfig
 from gtea.families import NodeBatches, family_of
 from gtea.inference import NodeScorer
 from gtea.sampling.preprocessing import Preprocessing
+from gtea.sampling.rows import NodeRows
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels
-from gtea.tasks.metrics import node_metrics
+from gtea.tasks.metrics import node_metrics, threshold_of
 from gtea.tasks.splits import Part, Split
+from gtea.training.advice import Examples, way_to_ask
 from gtea.training.story import Lessons
 from gtea.training.weights import class_weights, example_weights, weighted_mean
 
@@ -68,8 +70,15 @@ class NodeRun:
             weights = of_class[targets[items]]
             return targets[items], weights if own is None else weights * own[items]
 
+        def examples() -> Examples:
+            items = np.arange(len(nodes))
+            rows = NodeRows(self.store.as_of(self.split.train.as_of), preprocessing).batch(nodes)
+            return Examples(items, rows, *answers_of(items))
+
+        ask = way_to_ask(network, examples)
+
         def loss_of(items: NDArray[np.int64], batch: Any) -> Tensor:
-            logits = network(batch.to(self.device))
+            logits = ask(batch.to(self.device), items)
             wanted, weights = (part.to(self.device) for part in answers_of(items))
             if own is None:
                 return functional.cross_entropy(logits, wanted, of_class.to(self.device))
@@ -78,18 +87,25 @@ class NodeRun:
         scorer = _scorer(self, network, preprocessing, self.split.validation.as_of)
 
         def judge() -> Mapping[str, float]:
-            return _metrics(self, scorer, self.split.validation)
+            return _Judgement(self, scorer, self.split.validation).figures()
 
         return Lessons(make, (len(nodes),), answers_of, loss_of, judge)
 
     def judged(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
-        """Each part on the graph that it may see."""
-        figures = {
-            name: _metrics(self, _scorer(self, network, preprocessing, part.as_of), part)
-            for name, part in self.split.parts.items()
-            if name != "train"
+        """Each part on the graph that it may see.
+
+        By time the shares of the classes drift, and with them where to draw the line: accuracy and F1 of two classes
+        are at the threshold that suits the validation part. Folds all have the same shares, and the likelier class is
+        the answer, as in the paper.
+        """
+        parts = {name: part for name, part in self.split.parts.items() if name != "train"}
+        judgements = {
+            name: _Judgement(self, _scorer(self, network, preprocessing, part.as_of), part)
+            for name, part in parts.items()
         }
-        return {**figures, "labels": self.labels.report}
+        threshold = judgements["validation"].threshold
+        figures = {name: judgement.figures(threshold) for name, judgement in judgements.items()}
+        return {**figures, "threshold": threshold, "labels": self.labels.report}
 
 
 def labels_digest(labels: Labels) -> str:
@@ -115,6 +131,25 @@ def _scorer(run: NodeRun, network: nn.Module, preprocessing: Preprocessing, cut:
     return NodeScorer(network, batches, run.config.sampling.batch_size, run.device, run.config.train.workers)
 
 
-def _metrics(run: NodeRun, scorer: NodeScorer, part: Part) -> dict[str, float]:
-    probabilities = scorer.probabilities(run.labels.nodes[part.index])
-    return node_metrics(run.labels.targets[part.index], probabilities, run.labels.classes, run.positive)
+class _Judgement:
+    """The accounts of a part, scored once."""
+
+    def __init__(self, run: NodeRun, scorer: NodeScorer, part: Part) -> None:
+        self._classes, self._positive = run.labels.classes, run.positive
+        self._truth = run.labels.targets[part.index]
+        self._chances = scorer.probabilities(run.labels.nodes[part.index])
+        self._drifts = run.split.name == "temporal"
+        self._by: Literal["accuracy", "macro_f1"] = "accuracy" if run.config.train.metric == "accuracy" else "macro_f1"
+
+    @property
+    def threshold(self) -> float | None:
+        """The probability of the positive class that suits this part best; None where the likelier class is said."""
+        if self._positive is None or not self._drifts:
+            return None
+        column = self._classes.index(self._positive)
+        return threshold_of(self._truth == column, self._chances[:, column], self._by)
+
+    def figures(self, threshold: float | None = None) -> dict[str, float]:
+        """The metrics at a threshold; by default, at this part's own."""
+        at = self.threshold if threshold is None else threshold
+        return node_metrics(self._truth, self._chances, self._classes, self._positive, at)

@@ -18,11 +18,13 @@ from torch.nn import functional
 from gtea.config import InputSpec, RunConfig
 from gtea.families import PairBatches, family_of
 from gtea.inference import LinkScorer
+from gtea.sampling.pairs import ranked_statistics
 from gtea.sampling.preprocessing import Preprocessing
 from gtea.store.store import Store
 from gtea.tasks.metrics import pair_metrics, threshold_of
 from gtea.tasks.pair_split import PairSplit
 from gtea.tasks.pairs import Pairs
+from gtea.training.advice import Examples, way_to_ask
 from gtea.training.story import Lessons
 from gtea.training.weights import class_weights, example_weights, weighted_mean
 
@@ -64,8 +66,15 @@ class PairRun:
         def answers_of(items: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
             return targets[items], weights[items]
 
+        def examples() -> Examples:
+            rows = ranked_statistics(self.store.as_of(part.as_of), preprocessing)
+            assert rows is not None, "who asks for statistics has a model with statistics"
+            return Examples(np.arange(len(part)), rows(src, dst), targets, weights)
+
+        ask = way_to_ask(network, examples)
+
         def loss_of(items: NDArray[np.int64], batch: Any) -> Tensor:
-            logits = network(batch.to(self.device))
+            logits = ask(batch.to(self.device), items)
             wanted = targets[items].to(self.device, logits.dtype)
             losses = functional.binary_cross_entropy_with_logits(logits, wanted, reduction="none")
             return weighted_mean(losses, weights[items].to(self.device))
