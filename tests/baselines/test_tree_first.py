@@ -64,18 +64,18 @@ def test_trees_advise_on_examples_that_they_were_not_grown_from() -> None:
     chance = np.random.default_rng(0)
     rows = torch.from_numpy(chance.normal(size=(200, 3)))
     answers = (rows[:, 0] > 0).long()
-    items = torch.arange(100).repeat(2)
+    subjects = torch.arange(100).repeat(2)
     weights = torch.ones(200)
 
     def advice(answers: torch.Tensor) -> torch.Tensor:
-        return CrossFitted(lambda: Forest(3, 2, 0), items, rows, answers, weights).advice(items, rows)
+        return CrossFitted(lambda: Forest(3, 2, 0), subjects, rows, answers, weights).advice(subjects, rows)
 
     right = advice(answers)
     assert ((right[:, 1] > right[:, 0]).long() == answers).float().mean() > 0.9
     other = answers.clone()
-    other[[7, 107]] = 1 - other[[7, 107]]  # both rows of item 7
+    other[[7, 107]] = 1 - other[[7, 107]]  # both rows of subject 7
     changed = advice(other)
-    same_trees = items % CrossFitted.NUM_TREES == 7 % CrossFitted.NUM_TREES
+    same_trees = subjects % CrossFitted.NUM_TREES == 7 % CrossFitted.NUM_TREES
     assert torch.equal(changed[same_trees], right[same_trees])
     assert not torch.equal(changed[~same_trees], right[~same_trees])
 
@@ -85,8 +85,8 @@ def test_advice_comes_in_the_order_of_the_rows() -> None:
     trees = CrossFitted(lambda: Forest(1, 2, 0), torch.arange(60), rows, (rows[:, 0] > 0).long(), torch.ones(60))
     asked = torch.tensor([41, 3, 59, 12, 3])
     said = trees.advice(asked, rows[asked])
-    for i, item in enumerate(asked):
-        assert torch.equal(said[i : i + 1], trees.advice(item[None], rows[item][None]))
+    for i, subject in enumerate(asked):
+        assert torch.equal(said[i : i + 1], trees.advice(subject[None], rows[subject][None]))
 
 
 def test_before_training_the_network_says_what_the_tree_says(run_of: Callable[..., Run]) -> None:

@@ -114,21 +114,21 @@ class CrossFitted:
     NUM_TREES = 5
 
     def __init__(
-        self, sapling: Callable[[], FittedAtOnce], items: Tensor, rows: Tensor, answers: Tensor, weights: Tensor
+        self, sapling: Callable[[], FittedAtOnce], subjects: Tensor, rows: Tensor, answers: Tensor, weights: Tensor
     ) -> None:
         """Grow them.
 
         Args:
-            items: Which example each row is of; of rows of one example, a tree knows all or none.
+            subjects: Whom each row is about, as a number; of somebody's rows, a tree knows all or none.
         """
         self._trees = [sapling() for _ in range(self.NUM_TREES)]
         for number, tree in enumerate(self._trees):
-            others = items % self.NUM_TREES != number
+            others = subjects % self.NUM_TREES != number
             tree.fit(rows[others], answers[others], weights[others])
 
-    def advice(self, items: Tensor, rows: Tensor) -> Tensor:
-        """What trees that don't know the items say of their rows."""
-        places = [torch.nonzero(items % self.NUM_TREES == number).ravel() for number in range(self.NUM_TREES)]
+    def advice(self, subjects: Tensor, rows: Tensor) -> Tensor:
+        """What trees that don't know the subjects say of their rows."""
+        places = [torch.nonzero(subjects % self.NUM_TREES == number).ravel() for number in range(self.NUM_TREES)]
         said = torch.cat([tree(rows[own]) for tree, own in zip(self._trees, places, strict=True)])
         return said[torch.argsort(torch.cat(places))]
 

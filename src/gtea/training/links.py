@@ -6,7 +6,6 @@ training, always the same for validation and test.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +57,7 @@ class LinkRun:
         windows = [_Window(self, network, preprocessing, part) for part in self.split.lessons]
         sizes = tuple(map(len, self.split.lessons))
         before = np.cumsum((0, *sizes))
+        sources = np.concatenate([part.src for part in self.split.lessons])
 
         def make(items: NDArray[np.int64], epoch: int) -> Any:
             window = int(np.searchsorted(before, items[0], side="right")) - 1
@@ -69,16 +69,15 @@ class LinkRun:
             return truth, torch.ones_like(truth)
 
         def examples() -> Examples:
-            parts = [window.statistics(preprocessing) for window in windows]
-            numbers = [np.tile(np.arange(*ends), 2) for ends in itertools.pairwise(before)]
-            answers = [answers_of(items[: len(items) // 2]) for items in numbers]
-            truth, weights = (torch.cat(each) for each in zip(*answers, strict=True))
-            return Examples(np.concatenate(numbers), torch.cat(parts), truth, weights)
+            parts = [window.examples(preprocessing) for window in windows]
+            subjects, rows = zip(*parts, strict=True)
+            truth, weights = zip(*(answers_of(np.arange(size)) for size in sizes), strict=True)
+            return Examples(np.concatenate(subjects), torch.cat(rows), torch.cat(truth), torch.cat(weights))
 
         ask = way_to_ask(network, examples)
 
         def loss_of(items: NDArray[np.int64], batch: Any) -> Tensor:
-            logits = ask(batch.to(self.device), np.tile(items, 2))
+            logits = ask(batch.to(self.device), np.tile(sources[items], 2))
             truth, _ = answers_of(items)
             return functional.binary_cross_entropy_with_logits(logits, truth.to(logits))
 
@@ -118,11 +117,12 @@ class _Window:
         """Some positives, then as many negatives."""
         return self._pairs.batch(*self._ends(items, epoch), epoch)
 
-    def statistics(self, preprocessing: Preprocessing) -> Tensor:
-        """The statistics of all positives, then of the first epoch's negatives, as ranks."""
+    def examples(self, preprocessing: Preprocessing) -> tuple[NDArray[np.int64], Tensor]:
+        """The sources of all positives and of the first epoch's negatives, and the pairs' statistics as ranks."""
         rows = ranked_statistics(self._negatives.view, preprocessing)
         assert rows is not None, "who asks for statistics has a model with statistics"
-        return rows(*self._ends(np.arange(len(self._part)), 0))
+        src, dst = self._ends(np.arange(len(self._part)), 0)
+        return src, rows(src, dst)
 
     def _ends(self, items: NDArray[np.int64], epoch: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         src, dst = self._part.src[items], self._part.dst[items]

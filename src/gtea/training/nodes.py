@@ -73,12 +73,12 @@ class NodeRun:
         def examples() -> Examples:
             items = np.arange(len(nodes))
             rows = NodeRows(self.store.as_of(self.split.train.as_of), preprocessing).batch(nodes)
-            return Examples(items, rows, *answers_of(items))
+            return Examples(nodes, rows, *answers_of(items))
 
         ask = way_to_ask(network, examples)
 
         def loss_of(items: NDArray[np.int64], batch: Any) -> Tensor:
-            logits = ask(batch.to(self.device), items)
+            logits = ask(batch.to(self.device), nodes[items])
             wanted, weights = (part.to(self.device) for part in answers_of(items))
             if own is None:
                 return functional.cross_entropy(logits, wanted, of_class.to(self.device))

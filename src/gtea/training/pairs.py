@@ -69,12 +69,12 @@ class PairRun:
         def examples() -> Examples:
             rows = ranked_statistics(self.store.as_of(part.as_of), preprocessing)
             assert rows is not None, "who asks for statistics has a model with statistics"
-            return Examples(np.arange(len(part)), rows(src, dst), targets, weights)
+            return Examples(src, rows(src, dst), targets, weights)
 
         ask = way_to_ask(network, examples)
 
         def loss_of(items: NDArray[np.int64], batch: Any) -> Tensor:
-            logits = ask(batch.to(self.device), items)
+            logits = ask(batch.to(self.device), src[items])
             wanted = targets[items].to(self.device, logits.dtype)
             losses = functional.binary_cross_entropy_with_logits(logits, wanted, reduction="none")
             return weighted_mean(losses, weights[items].to(self.device))
