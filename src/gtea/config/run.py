@@ -120,12 +120,19 @@ def link_defaults(model: ModelConfig) -> RunConfig:
     """What a link task begins with where an account task begins with ``RunConfig(model)``.
 
     Positives and negatives are as many, so that a ranking says more than classes at a threshold. Whether an account
-    was active lately says much about what it does next; and what the two have done together says more than both ends,
-    so GTEA has a head that reads it. ``model.link_head = "dot"`` is the paper's.
+    was active lately says much about what it does next, so neighbours and events are the latest; and what the two have
+    done together says more than both ends, so GTEA has a head that reads it, one hop is enough, and it has to be kept
+    from learning pairs by heart. ``model.link_head = "dot"`` and two layers are the paper's.
     """
     pairs = model.family == "gtea"
-    model = replace(model, link_head="ordered_pair") if pairs and model.link_head == "dot" else model
-    return RunConfig(model, FeaturesConfig(ages=True, pairs=pairs), train=TrainConfig(metric="average_precision"))
+    if pairs and model.link_head == "dot":
+        model = replace(model, link_head="ordered_pair", num_layers=1, dropout=0.1)
+    return RunConfig(
+        model,
+        FeaturesConfig(ages=True, pairs=pairs),
+        SamplingConfig(max_events=16, strategy="recent"),
+        TrainConfig(lr=2e-3, epochs=15, patience=15, schedule="cosine", metric="average_precision"),
+    )
 
 
 def read_config(path: Path | None, settings: Sequence[str] = (), base: RunConfig | None = None) -> RunConfig:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gtea.config import BASELINES, VARIANTS, RunConfig, read_config, variant, with_settings
+from gtea.config import BASELINES, HYBRID, VARIANTS, RunConfig, read_config, variant, with_settings
 from gtea.errors import UsageError
 from gtea.families import require_classifier
 from gtea.reproduce.paper import MODELS
@@ -25,7 +25,7 @@ OWNED = {
     "train.seed": "--seed",
 }
 """Settings that options of their own decide."""
-_MODEL = ("family", "encoder", "time_encoding")
+_MODEL = ("family", "encoder", "time_encoding", "tree_first")
 
 
 @dataclass(frozen=True)
@@ -99,14 +99,14 @@ def has_folds(task: TaskKind, protocol: Protocol) -> bool:
 
 def model_points(task: TaskKind, names: Sequence[str]) -> list[Point]:
     """The models of Table 1 and what a practitioner would use instead; or those that are named, in the same order."""
-    everyone = (*MODELS, "tree", "edgebank")
+    everyone = (*MODELS, HYBRID, "tree", "edgebank")
     chosen = checked_models(names) or (everyone if task == "links" else everyone[:-1])
     return [Point(name, {}, name) for name in everyone if name in chosen]
 
 
 def checked_models(names: Sequence[str]) -> list[str]:
     """The models, each once, in the order in which they are named; refused where one is unknown."""
-    known = (*VARIANTS, *BASELINES)
+    known = (*VARIANTS, HYBRID, *BASELINES)
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
