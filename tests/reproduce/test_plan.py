@@ -28,8 +28,8 @@ def job(subject: Subject, plan: Plan, model: str = "gtea-l", **settings: object)
 
 
 def test_all_models_in_the_papers_order_and_edgebank_for_links() -> None:
-    assert [point.model for point in model_points("nodes", ())] == [*MODELS, "tree"]
-    assert [point.model for point in model_points("links", ())] == [*MODELS, "tree", "edgebank"]
+    assert [point.model for point in model_points("nodes", ())] == [*MODELS, "gtea+tree", "tree"]
+    assert [point.model for point in model_points("links", ())] == [*MODELS, "gtea+tree", "tree", "edgebank"]
     assert [point.model for point in model_points("nodes", ("tree", "gcn", "tree"))] == ["gcn", "tree"]
 
 

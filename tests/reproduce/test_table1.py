@@ -59,7 +59,7 @@ def test_a_run_says_all_there_is_to_say(three: Any, made: Path, outcomes: Outcom
     assert (run["data"], run["protocol"], run["fold"], run["seed"]) == ("tiny", "paper", 1, 0)
     assert run["config"]["split"] | {"fractions": None} == {
         **{"kind": "folds", "folds": 3, "fold": 1, "protocol": "temporal"},
-        **{"graph_fraction": 0.5, "fractions": None},
+        **{"graph_fraction": 0.5, "fractions": None, "train_windows": 6},
     }
     assert run["config"]["model"]["encoder"] == "statistics"
     assert run["settings"]["train.epochs"] == 1
