@@ -11,6 +11,12 @@ namespace gtea {
 // Hidden units are handled in blocks of one vector. A block's four gates stand side by side: [i.. | f.. | c.. | o..], a
 // "panel" of 4 * width floats, so that the gates of a unit meet in registers as soon as their sums are done.
 
+constexpr float LOG2_E = 1.44269504f;
+
+// The sums that StepForward makes are exponents of two: sigmoid(x) = 1 / (1 + 2^(-x log2 e)), and c_bar is made from a
+// sigmoid of 2 x. The factor is put into the weights when they are packed, once a call and not once an event.
+constexpr float GATE_FACTORS[4] = {-LOG2_E, -LOG2_E, -2 * LOG2_E, -LOG2_E};
+
 struct StepForward {
   int64_t rows, d_in, d, num_blocks;
   const float* x;        // [rows, x_stride]
@@ -21,8 +27,8 @@ struct StepForward {
   float* c_out;          // may be c
   float* gates;          // [num_blocks][gates_block], a panel per row
   int64_t gates_block;   // floats from one block's rows to the next block's; 0 if nobody will read them
-  const float* weights;  // [num_blocks][d_in + d][panel]
-  const float* bias;     // [num_blocks][panel]
+  const float* weights;  // [num_blocks][d_in + d][panel], times GATE_FACTORS
+  const float* bias;     // [num_blocks][panel], likewise
 };
 
 struct StepBackward {

@@ -24,12 +24,13 @@ void pack_forward(const LayerShape& s, const LayerWeights& from, float* weights,
   std::fill_n(weights, s.num_forward(), 0.f);
   std::fill_n(bias, s.num_gates, 0.f);
   for (int64_t gate = 0; gate < 4; ++gate) {
+    const float factor = GATE_FACTORS[gate];
     for (int64_t unit = 0; unit < s.d; ++unit) {
       const int64_t row = gate * s.d + unit, block = unit / s.width, lane = s.place(gate, unit) % panel;
       float* const to = weights + block * (s.d_in + s.d) * panel + lane;
-      for (int64_t k = 0; k < s.d_in; ++k) to[k * panel] = from.w[row * s.d_in + k];
-      for (int64_t k = 0; k < s.d; ++k) to[(s.d_in + k) * panel] = from.u[row * s.d + k];
-      bias[block * panel + lane] = from.b[row];
+      for (int64_t k = 0; k < s.d_in; ++k) to[k * panel] = factor * from.w[row * s.d_in + k];
+      for (int64_t k = 0; k < s.d; ++k) to[(s.d_in + k) * panel] = factor * from.u[row * s.d + k];
+      bias[block * panel + lane] = factor * from.b[row];
     }
   }
 }

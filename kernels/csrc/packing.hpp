@@ -26,7 +26,7 @@ struct LayerShape {
   }
 };
 
-// For StepForward: weights and bias.
+// For StepForward: weights and bias, times GATE_FACTORS.
 void pack_forward(const LayerShape& shape, const LayerWeights& from, float* weights, float* bias);
 
 // For PanelsTimesWeights: a matrix [4 d, columns].

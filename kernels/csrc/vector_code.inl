@@ -32,6 +32,7 @@ INLINE Vec all(float value) { return value - Vec{}; }
 template <int R, int V>
 INLINE void multiply_add(Vec (&sums)[R][V], const float* a, int64_t a_row, int64_t a_k, const float* b, int64_t b_k,
                          int64_t num_k) {
+#pragma GCC unroll 4
   for (int64_t k = 0; k < num_k; ++k) {
     if constexpr (V < R) {
       Vec right[V];
@@ -76,22 +77,7 @@ INLINE Vec power_of_two(Vec y, float bound) {
   return reinterpret_cast<Vec>(reinterpret_cast<IntVec>(p) + (reinterpret_cast<IntVec>(rounded) << 23));
 }
 
-constexpr float LOG2_E = 1.44269504f;
-
-struct TwoVecs {
-  Vec first, second;
-};
-
-// sigmoid(factor * x) and sigmoid(y), 1 / (1 + e^-y), by one division: it is the slowest instruction here. Beyond 40 the
-// sigmoid is 0 or 1 to float precision, and the product of two denominators is still finite.
-INLINE TwoVecs two_sigmoids(float factor, Vec x, Vec y) {
-  const Vec under_x = 1.f + power_of_two(x * (-LOG2_E * factor), 40.f * LOG2_E);
-  const Vec under_y = 1.f + power_of_two(y * -LOG2_E, 40.f * LOG2_E);
-  const Vec both = 1.f / (under_x * under_y);
-  return {both * under_y, both * under_x};
-}
-
-// tanh(x) = 2 sigmoid(2x) - 1: an absolute error of 1e-7, no more than the sums before it have.
+// tanh(x) = 2 / (1 + e^-2x) - 1: an absolute error of 1e-7, no more than the sums before it have.
 INLINE Vec tanh_of(Vec x) { return 2.f / (1.f + power_of_two(x * (-2.f * LOG2_E), 40.f)) - 1.f; }
 
 template <int R>
@@ -118,7 +104,7 @@ INLINE int64_t next_rows(int64_t left, int64_t at_once) {
   return left >= 2 * at_once ? at_once : left > at_once ? (left + 1) / 2 : left;
 }
 
-// W x + U h + b of one block's gates for all rows.
+// W x + U h + b of one block's gates for all rows, with the weights as they are packed.
 static void gate_sums(const StepForward& s, int64_t block, float* out) {
   for (int64_t row = 0; row < s.rows;) {
     const int64_t some = next_rows(s.rows - row, ROWS);
@@ -136,22 +122,32 @@ static void gate_sums(const StepForward& s, int64_t block, float* out) {
   }
 }
 
-// From sums to gates, in place, and on to c and h. Two loops: one long chain of dependent instructions would leave the
-// processor, which looks ahead a few hundred instructions, with too few rows to work on at the same time.
+// From sums to gates, in place, and on to c and h: sigmoid(x) = 1 / (1 + 2^y) with y = -x log2(e), which is what the
+// packed weights sum up to, and tanh(x) = 2 sigmoid(2 x) - 1. Three loops of short chains: a processor has room for some
+// hundred unfinished instructions, and of one long chain that would be a single row.
 static void open_gates(const StepForward& s, int64_t block, float* gates) {
   const int64_t stride = s.num_blocks * WIDTH, first = block * WIDTH;
+  constexpr float bound = 40.f * LOG2_E;
   for (int64_t row = 0; row < s.rows; ++row) {
     float* const own = gates + row * PANEL;
-    const TwoVecs i_f = two_sigmoids(1.f, load(own), load(own + WIDTH));
-    const TwoVecs c_o = two_sigmoids(2.f, load(own + 2 * WIDTH), load(own + 3 * WIDTH));
-    const Vec c_bar = 2.f * c_o.first - 1.f;
-    Vec c = i_f.first * c_bar;
-    if (s.c) c += i_f.second * load(s.c + row * stride + first);
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) store(own + v * WIDTH, 1.f + power_of_two(load(own + v * WIDTH), bound));
+  }
+  // Two gates by one division, the slowest instruction here: beyond 40 a sigmoid is 0 or 1 to float precision, and the
+  // product of two denominators is still finite. Only gates of the same unit share it: rows must not feel each other.
+  for (int64_t row = 0; row < s.rows; ++row) {
+    float* const own = gates + row * PANEL;
+    const Vec under_i = load(own), under_f = load(own + WIDTH);
+    const Vec under_c = load(own + 2 * WIDTH), under_o = load(own + 3 * WIDTH);
+    const Vec over_i_f = 1.f / (under_i * under_f), over_c_o = 1.f / (under_c * under_o);
+    const Vec i = over_i_f * under_f, f = over_i_f * under_i, c_bar = 2.f * (over_c_o * under_o) - 1.f;
+    Vec c = i * c_bar;
+    if (s.c) c += f * load(s.c + row * stride + first);
     store(s.c_out + row * stride + first, c);
-    store(own, i_f.first);
-    store(own + WIDTH, i_f.second);
+    store(own, i);
+    store(own + WIDTH, f);
     store(own + 2 * WIDTH, c_bar);
-    store(own + 3 * WIDTH, c_o.second);
+    store(own + 3 * WIDTH, over_c_o * under_c);
   }
   for (int64_t row = 0; row < s.rows; ++row) {
     const int64_t at = row * stride + first;
@@ -233,39 +229,50 @@ static void panels_times_weights(const PanelsTimesWeights& m) {
 }
 
 template <int R, int V>
-INLINE void some_weight_gradients(const WeightGradient& m, int64_t block, int64_t gate, int64_t vector) {
+INLINE void some_weight_gradients(const WeightGradient& m, int64_t first, int64_t rows, int64_t block, int64_t gate,
+                                  int64_t vector) {
   const int64_t columns = m.num_vectors * WIDTH;
-  Vec sums[R][V] = {};
-  multiply_add(sums, m.panels + block * m.panels_block + gate, 1, PANEL, m.x + vector * WIDTH, columns, m.rows);
+  float* const to = m.sums + (block * PANEL + gate) * columns + vector * WIDTH;
+  Vec sums[R][V];
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 16
-    for (int v = 0; v < V; ++v) {
-      float* to = m.sums + (block * PANEL + gate + r) * columns + (vector + v) * WIDTH;
-      store(to, load(to) + sums[r][v]);
-    }
+    for (int v = 0; v < V; ++v) sums[r][v] = load(to + r * columns + v * WIDTH);
+  multiply_add(sums, m.panels + block * m.panels_block + first * PANEL + gate, 1, PANEL,
+               m.x + first * columns + vector * WIDTH, columns, rows);
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 16
+    for (int v = 0; v < V; ++v) store(to + r * columns + v * WIDTH, sums[r][v]);
 }
 
-template <int R, int V>
-INLINE void column_group_weight_gradient(const WeightGradient& m, int64_t block, int64_t vector) {
+template <int V>
+INLINE void column_group_weight_gradient(const WeightGradient& m, int64_t first, int64_t rows, int64_t block,
+                                         int64_t vector) {
+  constexpr int R = ACCUMULATORS / V < 12 ? ACCUMULATORS / V : 12, rest = PANEL % R;
   int64_t gate = 0;
-  for (; gate + R <= PANEL; gate += R) some_weight_gradients<R, V>(m, block, gate, vector);
-  for (; gate + 2 <= PANEL; gate += 2) some_weight_gradients<2, V>(m, block, gate, vector);
-  for (; gate < PANEL; ++gate) some_weight_gradients<1, V>(m, block, gate, vector);
+  for (; gate + R <= PANEL; gate += R) some_weight_gradients<R, V>(m, first, rows, block, gate, vector);
+  if constexpr (rest > 0) some_weight_gradients<rest, V>(m, first, rows, block, gate, vector);
 }
 
 static void weight_gradient(const WeightGradient& m) {
-  for (int64_t block = 0; block < m.num_blocks; ++block) {
-    for (int64_t vector = 0; vector < m.num_vectors;) {
-      // Never a lone vector beside threes: of four, two and two.
-      const int64_t left = m.num_vectors - vector;
-      const int64_t some = left == 4 ? 2 : left < 3 ? left : 3;
-      switch (some) {
-        case 1: column_group_weight_gradient<ACCUMULATORS / 2, 1>(m, block, vector); break;
-        case 2: column_group_weight_gradient<ACCUMULATORS / 2, 2>(m, block, vector); break;
-        case 3: column_group_weight_gradient<ACCUMULATORS / 3, 3>(m, block, vector); break;
+  // So few that a block's panels and a group of columns stay in the first-level cache while they are multiplied.
+  constexpr int64_t at_once = 64;
+  for (int64_t first = 0; first < m.rows; first += at_once) {
+    const int64_t rows = first + at_once < m.rows ? at_once : m.rows - first;
+    for (int64_t block = 0; block < m.num_blocks; ++block) {
+      for (int64_t vector = 0; vector < m.num_vectors;) {
+        // Fours and threes; a lone vector keeps the adders waiting for each other.
+        const int64_t left = m.num_vectors - vector;
+        const int64_t some = left == 5 || left == 6 || left == 9 ? 3 : left < 4 ? left : 4;
+        switch (some) {
+          case 1: column_group_weight_gradient<1>(m, first, rows, block, vector); break;
+          case 2: column_group_weight_gradient<2>(m, first, rows, block, vector); break;
+          case 3: column_group_weight_gradient<3>(m, first, rows, block, vector); break;
+          case 4: column_group_weight_gradient<4>(m, first, rows, block, vector); break;
+        }
+        vector += some;
       }
-      vector += some;
     }
   }
 }
