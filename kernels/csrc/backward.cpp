@@ -48,18 +48,21 @@ std::vector<Sums> cut_sums(const Problem& problem, const std::vector<LayerShape>
 
 // Room for a window on the way back, and for what flows from step to step.
 struct Scratch {
-  float *x, *h_before, *dgates, *dx;
-  std::vector<float*> dh, dc;  // by layer
+  float *x, *h_before, *dgates;
+  float* dx;        // by a layer above the first
+  float* devents;   // by the first layers of all encoders
+  std::vector<float*> dh, dc;  // by encoder and layer
 };
 
-Scratch cut_scratch(Pieces& pieces, const std::vector<LayerShape>& shapes) {
+Scratch cut_scratch(Pieces& pieces, const std::vector<LayerShape>& shapes, int num_encoders) {
   const LayerShape& first = shapes[0];
   Scratch s;
   s.x = pieces.next(WINDOW * first.d_in_pad);
   s.h_before = pieces.next(WINDOW * first.d_pad);
   s.dgates = pieces.next(WINDOW * first.num_gates);
-  s.dx = pieces.next(WINDOW * std::max(first.d_in_pad, first.d_pad));
-  for (size_t layer = 0; layer < shapes.size(); ++layer) {
+  s.dx = pieces.next(WINDOW * first.d_pad);
+  s.devents = pieces.next(WINDOW * first.d_in_pad);
+  for (size_t i = 0; i < num_encoders * shapes.size(); ++i) {
     s.dh.push_back(pieces.next(MAX_ROWS * first.d_pad));
     s.dc.push_back(pieces.next(MAX_ROWS * first.d_pad));
   }
@@ -68,23 +71,23 @@ Scratch cut_scratch(Pieces& pieces, const std::vector<LayerShape>& shapes) {
 
 class BackwardWalk : Walk {
  public:
-  BackwardWalk(const Walk& walk, int encoder, bool adds_x, const PackedBackward* packed, const Memory* memory,
+  BackwardWalk(const Walk& walk, int encoder, bool adds_x, const PackedBackward* packed, std::vector<Memory> memory,
                const Sums* sums, const Scratch& scratch, const Gradients& gradients)
-      : Walk(walk), encoder_(encoder), adds_x_(adds_x), packed_(packed), memory_(memory), sums_(sums),
-        scratch_(scratch), gradients_(gradients) {}
+      : Walk(walk), encoder_(encoder), adds_x_(adds_x), packed_(packed), memory_(std::move(memory)), sums_(sums),
+        scratch_(scratch), dh_(&scratch.dh[encoder * problem.num_layers]),
+        dc_(&scratch.dc[encoder * problem.num_layers]), gradients_(gradients) {}
 
-  void run() {
-    for (auto window = steps.windows.rbegin(); window != steps.windows.rend(); ++window) {
-      gather_x(*window, scratch_.x);
-      for (int layer = problem.num_layers - 1; layer >= 0; --layer) {
-        for (int64_t step = window->last_step - 1; step >= window->first_step; --step) one_step(layer, *window, step);
-        add_up(layer, *window);
-        if (layer || gradients_.x) to_input(layer, *window);
-      }
-      if (gradients_.x) scatter_x(*window, scratch_.dx, adds_x_, gradients_.x);
+  void walk_through(const Window& window) {
+    for (int layer = problem.num_layers - 1; layer >= 0; --layer) {
+      for (int64_t step = window.last_step - 1; step >= window.first_step; --step) one_step(layer, window, step);
+      add_up(layer, window);
+      if (layer || gradients_.x) to_input(layer, window);
     }
-    if (!gradients_.h.empty())
-      for (int layer = 0; layer < problem.num_layers; ++layer) copy_state_out(layer);
+  }
+
+  void finish() {
+    if (gradients_.h.empty()) return;
+    for (int layer = 0; layer < problem.num_layers; ++layer) copy_state_out(layer);
   }
 
  private:
@@ -107,23 +110,23 @@ class BackwardWalk : Walk {
     s.gates_block = chunk.num_events * 4 * shape.width;
     s.c = memory_[layer].c + place(step);
     s.c_before = from_zero(step) ? nullptr : memory_[layer].c + place_before(step);
-    s.dh = scratch_.dh[layer];
+    s.dh = dh_[layer];
     s.dh_above = top ? nullptr : scratch_.dx + slot * d_pad();
-    s.dc = scratch_.dc[layer];
+    s.dc = dc_[layer];
     s.dgates = scratch_.dgates + slot * 4 * shape.width;
     s.dgates_block = WINDOW * 4 * shape.width;
     isa.step_backward(s);
     if (step || !gradients_.h.empty()) {
       isa.panels_times_weights({s.rows, s.num_blocks, s.dgates, s.dgates_block, packed_[layer].u, shape.num_blocks,
-                                scratch_.dh[layer], d_pad()});
+                                dh_[layer], d_pad(), false});
     }
   }
 
   // Histories whose last event this step is begin their way back with the gradient from outside.
   void start_finished(int layer, int64_t step) {
     for (int64_t row = rows_at(step + 1); row < steps.rows[step]; ++row) {
-      start_row(gradients_.h_out[encoder_], layer, row, scratch_.dh[layer]);
-      start_row(gradients_.c_out[encoder_], layer, row, scratch_.dc[layer]);
+      start_row(gradients_.h_out[encoder_], layer, row, dh_[layer]);
+      start_row(gradients_.c_out[encoder_], layer, row, dc_[layer]);
     }
   }
 
@@ -167,22 +170,25 @@ class BackwardWalk : Walk {
   void to_input(int layer, const Window& window) {
     const LayerShape& shape = shapes[layer];
     isa.panels_times_weights({num_events(window), shape.num_blocks, scratch_.dgates, WINDOW * 4 * shape.width,
-                              packed_[layer].w, shape.d_in_pad / shape.width, scratch_.dx, shape.d_in_pad});
+                              packed_[layer].w, shape.d_in_pad / shape.width,
+                              layer ? scratch_.dx : scratch_.devents, shape.d_in_pad, !layer && adds_x_});
   }
 
   void copy_state_out(int layer) {
     for (int64_t row = 0; row < chunk.rows; ++row) {
-      std::copy_n(scratch_.dh[layer] + row * d_pad(), d(), gradients_.h[encoder_] + outside(layer, row));
-      std::copy_n(scratch_.dc[layer] + row * d_pad(), d(), gradients_.c[encoder_] + outside(layer, row));
+      std::copy_n(dh_[layer] + row * d_pad(), d(), gradients_.h[encoder_] + outside(layer, row));
+      std::copy_n(dc_[layer] + row * d_pad(), d(), gradients_.c[encoder_] + outside(layer, row));
     }
   }
 
   int encoder_;
   bool adds_x_;  // to what another encoder has already written
   const PackedBackward* packed_;
-  const Memory* memory_;
+  std::vector<Memory> memory_;
   const Sums* sums_;
   const Scratch& scratch_;
+  float* const* dh_;  // by layer
+  float* const* dc_;
   const Gradients& gradients_;
 };
 
@@ -203,32 +209,36 @@ void backward(const Problem& problem, const Plan& plan, const InstructionSet& is
   for (const LayerShape& shape : shapes) num_sums += shape.num_sums() * problem.num_encoders;
   const Buffer sums_buffer = borrow(num_sums * num_tasks);
   Pieces counted;
-  cut_scratch(counted, shapes);
+  cut_scratch(counted, shapes, problem.num_encoders);
   std::vector<Buffer> scratch_buffers;
-  for (int task = 0; task < num_tasks; ++task) scratch_buffers.push_back(borrow(counted.used()));
+  for (int thread = 0; thread < plan.num_threads; ++thread) scratch_buffers.push_back(borrow(counted.used()));
 
-  run(num_tasks, [&](int task) {
+  work_through(plan, run, [&](int thread, int task) {
     float* const own_sums = sums_buffer.get() + task * num_sums;
     std::fill_n(own_sums, num_sums, 0.f);
     const std::vector<Sums> sums = cut_sums(problem, shapes, own_sums);
-    Pieces pieces(scratch_buffers[task].get());
-    const Scratch scratch = cut_scratch(pieces, shapes);
+    Pieces pieces(scratch_buffers[thread].get());
+    const Scratch scratch = cut_scratch(pieces, shapes, problem.num_encoders);
     Steps steps;
     for (size_t i = 0; i < plan.tasks[task].size(); ++i) {
       const Chunk& chunk = plan.tasks[task][i];
       lay_out_steps(problem.offset, plan, chunk, problem.h.empty(), steps);
       const Walk walk{problem, plan, isa, shapes, chunk, steps};
       Pieces kept(const_cast<float*>(saved) + places[task][i]);  // only read from
-      bool x_written = false;
+      std::vector<BackwardWalk> walks;
       for (int encoder = 0; encoder < problem.num_encoders; ++encoder) {
         std::vector<Memory> memory;
         for (const LayerShape& shape : shapes) memory.push_back(cut_saved(kept, chunk, shape));
         if (!gradients.reach(encoder)) continue;
-        BackwardWalk(walk, encoder, x_written, &packed[encoder * num_layers], memory.data(),
-                     &sums[encoder * num_layers], scratch, gradients)
-            .run();
-        x_written = true;
+        walks.emplace_back(walk, encoder, !walks.empty(), &packed[encoder * num_layers], std::move(memory),
+                           &sums[encoder * num_layers], scratch, gradients);
       }
+      for (auto window = steps.windows.rbegin(); window != steps.windows.rend(); ++window) {
+        walk.gather_x(*window, scratch.x);  // once for all encoders
+        for (BackwardWalk& each : walks) each.walk_through(*window);
+        if (gradients.x) walk.scatter_x(*window, scratch.devents, gradients.x);
+      }
+      for (BackwardWalk& each : walks) each.finish();
     }
   });
 

@@ -101,8 +101,8 @@ Tensors empty_states(const gtea::Problem& p, const Tensor& like, std::vector<flo
   return states;
 }
 
-// h of each encoder, c likewise (or nothing), what the way back needs (or nothing), and the number of tasks, which it
-// has to repeat.
+// h of each encoder, c likewise (or nothing), what the way back needs (or nothing), and the number of threads that the
+// plan is for, which the way back has to repeat.
 std::tuple<Tensors, Tensors, Tensor, int64_t> lstm_forward(const Tensor& x, const Tensor& offset,
                                                            const Tensors& parameters, const Tensors& h,
                                                            const Tensors& c, int num_encoders,
@@ -111,7 +111,7 @@ std::tuple<Tensors, Tensors, Tensor, int64_t> lstm_forward(const Tensor& x, cons
   const Inputs inputs = make_inputs(x, offset, parameters, h, c, num_encoders);
   const gtea::Problem& p = inputs.problem;
   const gtea::InstructionSet& isa = gtea::instruction_set(instruction_set);
-  const int num_tasks = gtea::num_tasks_for(num_events_of(p), at::get_num_threads());
+  const int num_threads = gtea::num_threads_for(num_events_of(p), at::get_num_threads());
   std::vector<float*> h_pointers, c_pointers;
   Tensors h_out = empty_states(p, x, h_pointers), c_out;
   if (wants_c)
@@ -119,10 +119,10 @@ std::tuple<Tensors, Tensors, Tensor, int64_t> lstm_forward(const Tensor& x, cons
   else
     c_pointers.assign(num_encoders, nullptr);
   const pybind11::gil_scoped_release others_may_run;
-  const gtea::Plan plan = gtea::make_plan(p.offset, p.num_edges, num_tasks);
+  const gtea::Plan plan = gtea::make_plan(p.offset, p.num_edges, num_threads);
   Tensor saved = keeps ? borrowed_tensor(gtea::num_saved(p, plan, isa)) : at::empty({0}, x.options());
   gtea::forward(p, plan, isa, run_side_by_side, keeps ? saved.data_ptr<float>() : nullptr, h_pointers, c_pointers);
-  return {h_out, c_out, saved, num_tasks};
+  return {h_out, c_out, saved, num_threads};
 }
 
 void point_at(Inputs& inputs, const std::vector<std::optional<Tensor>>& given,
@@ -137,13 +137,13 @@ void point_at(Inputs& inputs, const std::vector<std::optional<Tensor>>& given,
 // Gradients of x (or an empty tensor), of the parameters, and of the first h and c (or nothing).
 std::tuple<Tensor, Tensors, Tensors, Tensors> lstm_backward(
     const Tensor& x, const Tensor& offset, const Tensors& parameters, const Tensors& h, const Tensors& c,
-    int num_encoders, const std::string& instruction_set, const Tensor& saved, int64_t num_tasks,
+    int num_encoders, const std::string& instruction_set, const Tensor& saved, int64_t num_threads,
     const std::vector<std::optional<Tensor>>& dh, const std::vector<std::optional<Tensor>>& dc, bool wants_x,
     bool wants_state) {
   Inputs inputs = make_inputs(x, offset, parameters, h, c, num_encoders);
   const gtea::Problem& p = inputs.problem;
   const gtea::InstructionSet& isa = gtea::instruction_set(instruction_set);
-  const gtea::Plan plan = gtea::make_plan(p.offset, p.num_edges, static_cast<int>(num_tasks));
+  const gtea::Plan plan = gtea::make_plan(p.offset, p.num_edges, static_cast<int>(num_threads));
   TORCH_CHECK_VALUE(saved.numel() == gtea::num_saved(p, plan, isa), "saved must come from the forward pass");
   gtea::Gradients gradients;
   point_at(inputs, dh, gradients.h_out);

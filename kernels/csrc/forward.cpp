@@ -29,23 +29,23 @@ std::vector<PackedForward> pack_all(const Problem& problem, const std::vector<La
 
 class ForwardWalk : Walk {
  public:
-  ForwardWalk(const Walk& walk, int encoder, bool keeps, const PackedForward* packed, const Memory* memory, float* x,
-              float* h_out, float* c_out)
-      : Walk(walk), encoder_(encoder), keeps_(keeps), packed_(packed), memory_(memory), x_(x), h_out_(h_out),
-        c_out_(c_out) {}
+  ForwardWalk(const Walk& walk, int encoder, bool keeps, const PackedForward* packed, std::vector<Memory> memory,
+              const float* x, float* h_out, float* c_out)
+      : Walk(walk), encoder_(encoder), keeps_(keeps), packed_(packed), memory_(std::move(memory)), x_(x),
+        h_out_(h_out), c_out_(c_out) {}
 
-  void run() {
-    if (has_state())
-      for (int layer = 0; layer < problem.num_layers; ++layer) copy_state_in(layer);
-    for (const Window& window : steps.windows) {
-      gather_x(window, x_);
-      for (int layer = 0; layer < problem.num_layers; ++layer) {
-        for (int64_t step = window.first_step; step < window.last_step; ++step) {
-          one_step(layer, window, step);
-          copy_finished_out(layer, window, step);
-        }
-        if (!keeps_) carry_over(layer, window);
+  void start() {
+    if (!has_state()) return;
+    for (int layer = 0; layer < problem.num_layers; ++layer) copy_state_in(layer);
+  }
+
+  void walk_through(const Window& window) {
+    for (int layer = 0; layer < problem.num_layers; ++layer) {
+      for (int64_t step = window.first_step; step < window.last_step; ++step) {
+        one_step(layer, window, step);
+        copy_finished_out(layer, window, step);
       }
+      if (!keeps_) carry_over(layer, window);
     }
   }
 
@@ -109,8 +109,8 @@ class ForwardWalk : Walk {
   int encoder_;
   bool keeps_;
   const PackedForward* packed_;
-  const Memory* memory_;
-  float* x_;
+  std::vector<Memory> memory_;
+  const float* x_;
   float* h_out_;
   float* c_out_;
 };
@@ -126,29 +126,34 @@ void forward(const Problem& problem, const Plan& plan, const InstructionSet& isa
   if (!plan.num_events) return;
 
   const std::vector<LayerShape> shapes = shapes_of(problem, isa);
-  const int num_layers = problem.num_layers, num_tasks = static_cast<int>(plan.tasks.size());
+  const int num_layers = problem.num_layers;
   Buffer packed_buffer;
   const std::vector<PackedForward> packed = pack_all(problem, shapes, packed_buffer);
   const auto places = saved_places(problem, plan, shapes[0]);
   const Chunk largest{0, MAX_ROWS, WINDOW};
   std::vector<Buffer> scratch;
-  for (int task = 0; task < num_tasks; ++task)
+  for (int thread = 0; thread < plan.num_threads; ++thread)
     scratch.push_back(borrow(WINDOW * shapes[0].d_in_pad + saved_by_chunk(problem, largest, shapes[0])));
 
-  run(num_tasks, [&](int task) {
+  work_through(plan, run, [&](int thread, int task) {
     Steps steps;
-    float* const x = scratch[task].get();
+    float* const x = scratch[thread].get();
     for (size_t i = 0; i < plan.tasks[task].size(); ++i) {
       const Chunk& chunk = plan.tasks[task][i];
       lay_out_steps(problem.offset, plan, chunk, problem.h.empty(), steps);
       const Walk walk{problem, plan, isa, shapes, chunk, steps};
       Pieces kept(saved ? saved + places[task][i] : x + WINDOW * shapes[0].d_in_pad);
+      std::vector<ForwardWalk> walks;
       for (int encoder = 0; encoder < problem.num_encoders; ++encoder) {
         std::vector<Memory> memory;
         for (const LayerShape& shape : shapes) memory.push_back(cut_saved(kept, saved ? chunk : largest, shape));
-        ForwardWalk(walk, encoder, saved != nullptr, &packed[encoder * num_layers], memory.data(), x, h_out[encoder],
-                    c_out[encoder])
-            .run();
+        walks.emplace_back(walk, encoder, saved != nullptr, &packed[encoder * num_layers], std::move(memory), x,
+                           h_out[encoder], c_out[encoder]);
+        walks.back().start();
+      }
+      for (const Window& window : steps.windows) {
+        walk.gather_x(window, x);  // once for all encoders
+        for (ForwardWalk& each : walks) each.walk_through(window);
       }
     }
   });

@@ -44,7 +44,7 @@ struct StepBackward {
   int64_t dgates_block;
 };
 
-// out = panels x weights, for rows of panels as StepBackward wrote them.
+// out = panels x weights, or added to what is there, for rows of panels as StepBackward wrote them.
 struct PanelsTimesWeights {
   int64_t rows, num_blocks;
   const float* panels;
@@ -53,6 +53,7 @@ struct PanelsTimesWeights {
   int64_t num_vectors;   // columns / width
   float* out;            // [rows, out_stride]
   int64_t out_stride;
+  bool adds;
 };
 
 // sums[g, j] += sum over rows of panels[row, g] * x[row, j].

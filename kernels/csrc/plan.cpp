@@ -31,32 +31,59 @@ std::vector<int64_t> from_long_to_short(const int64_t* offset, int64_t num_edges
   return order;
 }
 
+// One thread's chunks into tasks, each half of the events that are left, but none below a sixteenth of them all.
+std::vector<std::vector<Chunk>> cut_share(const std::vector<Chunk>& share) {
+  int64_t num_events = 0;
+  for (const Chunk& chunk : share) num_events += chunk.num_events;
+  std::vector<std::vector<Chunk>> tasks;
+  int64_t left = num_events, task_end = num_events;
+  for (const Chunk& chunk : share) {
+    if (left <= task_end) {
+      tasks.emplace_back();
+      task_end = left / 2 < num_events / 16 ? 0 : left / 2;
+    }
+    tasks.back().push_back(chunk);
+    left -= chunk.num_events;
+  }
+  return tasks;
+}
+
 }  // namespace
 
-int num_tasks_for(int64_t num_events, int num_threads) {
+int num_threads_for(int64_t num_events, int num_threads) {
   constexpr int64_t worth_a_thread = 256;
   return static_cast<int>(std::clamp<int64_t>(num_events / worth_a_thread, 1, std::max(num_threads, 1)));
 }
 
-Plan make_plan(const int64_t* offset, int64_t num_edges, int num_tasks) {
+Plan make_plan(const int64_t* offset, int64_t num_edges, int num_threads) {
   Plan plan;
+  plan.num_threads = num_threads;
   const std::vector<int64_t> sorted = from_long_to_short(offset, num_edges);
   const int64_t num_occupied = static_cast<int64_t>(sorted.size());
   plan.order.reserve(sorted.size());
-  plan.tasks.resize(num_tasks);
-  for (int task = 0; task < num_tasks; ++task) {
+  std::vector<std::vector<std::vector<Chunk>>> shares;
+  for (int thread = 0; thread < num_threads; ++thread) {
+    std::vector<Chunk> share;
     Chunk chunk{0, 0, 0};
-    for (int64_t i = task; i < num_occupied; i += num_tasks) {
+    for (int64_t i = thread; i < num_occupied; i += num_threads) {
       if (!chunk.rows) chunk.first = static_cast<int64_t>(plan.order.size());
       plan.order.push_back(sorted[i]);
       chunk.num_events += offset[sorted[i] + 1] - offset[sorted[i]];
-      if (++chunk.rows == MAX_ROWS || i + num_tasks >= num_occupied) {
+      if (++chunk.rows == MAX_ROWS || i + num_threads >= num_occupied) {
         plan.num_events += chunk.num_events;
-        plan.tasks[task].push_back(chunk);
+        share.push_back(chunk);
         chunk = Chunk{0, 0, 0};
       }
     }
+    shares.push_back(cut_share(share));
   }
+  // The large ones of all shares first.
+  size_t most = 1;
+  for (const auto& share : shares) most = std::max(most, share.size());
+  for (size_t i = 0; i < most; ++i)
+    for (auto& share : shares)
+      if (i < share.size()) plan.tasks.push_back(std::move(share[i]));
+  if (plan.tasks.empty()) plan.tasks.emplace_back();  // without events: the sums of nothing are zeros
   return plan;
 }
 
@@ -65,6 +92,8 @@ void lay_out_steps(const int64_t* offset, const Plan& plan, const Chunk& chunk, 
     const int64_t edge = plan.order[chunk.first + row];
     return offset[edge + 1] - offset[edge];
   };
+  steps.first_event.clear();
+  for (int64_t row = 0; row < chunk.rows; ++row) steps.first_event.push_back(offset[plan.order[chunk.first + row]]);
   steps.rows.clear();
   steps.before.assign(1, 0);
   steps.windows.clear();

@@ -188,7 +188,12 @@ static void step_backward(const StepBackward& s) {
 template <int R, int V>
 INLINE void some_panels_times_weights(const PanelsTimesWeights& m, int64_t row, int64_t vector) {
   const float* weights = m.weights + vector * WIDTH * m.num_blocks * PANEL;
-  Vec sums[R][V] = {};
+  float* const out = m.out + row * m.out_stride + vector * WIDTH;
+  Vec sums[R][V];
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 16
+    for (int v = 0; v < V; ++v) sums[r][v] = m.adds ? load(out + r * m.out_stride + v * WIDTH) : Vec{};
   for (int64_t block = 0; block < m.num_blocks; ++block) {
     multiply_add(sums, m.panels + block * m.panels_block + row * PANEL, PANEL, 1,
                  weights + block * PANEL * V * WIDTH, V * WIDTH, PANEL);
@@ -196,7 +201,7 @@ INLINE void some_panels_times_weights(const PanelsTimesWeights& m, int64_t row, 
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 16
-    for (int v = 0; v < V; ++v) store(m.out + (row + r) * m.out_stride + (vector + v) * WIDTH, sums[r][v]);
+    for (int v = 0; v < V; ++v) store(out + r * m.out_stride + v * WIDTH, sums[r][v]);
 }
 
 template <int V>

@@ -1,5 +1,7 @@
 #include "walk.hpp"
 
+#include <atomic>
+
 namespace gtea {
 
 std::vector<LayerShape> shapes_of(const Problem& problem, const InstructionSet& isa) {
@@ -22,28 +24,30 @@ void pass_through(const Problem& problem, const float* from, float* to) {
   }
 }
 
+void work_through(const Plan& plan, const Runner& run, const std::function<void(int, int)>& work) {
+  std::atomic<int> next{0};
+  const int num_tasks = static_cast<int>(plan.tasks.size());
+  run(plan.num_threads, [&](int thread) {
+    for (int task = next++; task < num_tasks; task = next++) work(thread, task);
+  });
+}
+
 void Walk::gather_x(const Window& window, float* to) const {
+  constexpr int64_t ahead = 8;  // rows: their events stand far apart, where no processor expects them
   const int64_t d_in = problem.d_in, d_in_pad = shapes[0].d_in_pad;
   for (int64_t step = window.first_step; step < window.last_step; ++step) {
     for (int64_t row = 0; row < steps.rows[step]; ++row, to += d_in_pad) {
-      const float* const from = problem.x + (problem.offset[edge(row)] + step) * d_in;
-      for (int64_t j = 0; j < d_in; ++j) to[j] = from[j];
+      if (row + ahead < steps.rows[step]) __builtin_prefetch(event_of(problem.x, row + ahead, step));
+      std::copy_n(event_of(problem.x, row, step), d_in, to);
       for (int64_t j = d_in; j < d_in_pad; ++j) to[j] = 0.f;
     }
   }
 }
 
-void Walk::scatter_x(const Window& window, const float* from, bool add, float* to) const {
-  const int64_t d_in = problem.d_in, d_in_pad = shapes[0].d_in_pad;
-  for (int64_t step = window.first_step; step < window.last_step; ++step) {
-    for (int64_t row = 0; row < steps.rows[step]; ++row, from += d_in_pad) {
-      float* const out = to + (problem.offset[edge(row)] + step) * d_in;
-      if (add)
-        for (int64_t j = 0; j < d_in; ++j) out[j] += from[j];
-      else
-        std::copy(from, from + d_in, out);
-    }
-  }
+void Walk::scatter_x(const Window& window, const float* from, float* to) const {
+  for (int64_t step = window.first_step; step < window.last_step; ++step)
+    for (int64_t row = 0; row < steps.rows[step]; ++row, from += shapes[0].d_in_pad)
+      std::copy_n(from, problem.d_in, event_of(to, row, step));
 }
 
 }  // namespace gtea

@@ -14,6 +14,9 @@ std::vector<LayerShape> shapes_of(const Problem& problem, const InstructionSet& 
 // Edges without events keep the state they have; so do gradients on their way back.
 void pass_through(const Problem& problem, const float* from, float* to);
 
+// Does work(thread, task) for all tasks of a plan, by as many threads as it was made for.
+void work_through(const Plan& plan, const Runner& run, const std::function<void(int, int)>& work);
+
 struct Walk {
   const Problem& problem;
   const Plan& plan;
@@ -39,7 +42,13 @@ struct Walk {
 
   // The events of a window, step by step, filled up to whole vectors.
   void gather_x(const Window& window, float* to) const;
-  void scatter_x(const Window& window, const float* from, bool add, float* to) const;
+  void scatter_x(const Window& window, const float* from, float* to) const;
+
+  // The row of a user's tensor [num_events, d_in].
+  template <typename Float>
+  Float* event_of(Float* x, int64_t row, int64_t step) const {
+    return x + (steps.first_event[row] + step) * problem.d_in;
+  }
 };
 
 }  // namespace gtea

@@ -24,7 +24,7 @@ using Doubles = std::vector<double>;
 
 struct Case {
   int64_t num_edges, d_in, d;
-  int num_encoders, num_layers, num_tasks;
+  int num_encoders, num_layers, num_threads;
   bool has_state;
   std::vector<int64_t> offset;
   Floats x;
@@ -53,7 +53,7 @@ Case draw_case() {
   c.d = many ? draw(1, 5) : draw(1, 37);
   c.num_encoders = draw(1, 2);
   c.num_layers = draw(1, 3);
-  c.num_tasks = draw(1, 3);
+  c.num_threads = draw(1, 3);
   c.has_state = draw(0, 1);
   c.offset.push_back(0);
   for (int64_t edge = 0; edge < c.num_edges; ++edge)
@@ -171,7 +171,7 @@ void check(Case k, const gtea::InstructionSet& isa) {
   gradients.x = dx.data();
   if (k.has_state) gradients.h = pointers(dh), gradients.c = pointers(dc);
 
-  const gtea::Plan plan = gtea::make_plan(k.offset.data(), k.num_edges, k.num_tasks);
+  const gtea::Plan plan = gtea::make_plan(k.offset.data(), k.num_edges, k.num_threads);
   Floats saved(gtea::num_saved(problem, plan, isa));
   gtea::forward(problem, plan, isa, run_threads, saved.data(), pointers(h), pointers(c));
   gtea::forward(problem, plan, isa, run_threads, nullptr, pointers(h_inferred), pointers(c_inferred));

@@ -22,7 +22,7 @@ def lstm_backward(
     num_encoders: int,
     instruction_set: str,
     saved: Tensor,
-    num_tasks: int,
+    num_threads: int,
     dh: Sequence[Tensor | None],
     dc: Sequence[Tensor | None],
     wants_x: bool,

@@ -80,7 +80,7 @@ class _LSTM(torch.autograd.Function):
     def forward(ctx: Any, call: _Call, *tensors: Tensor) -> tuple[Tensor, ...]:
         ctx.call, ctx.instruction_set = call, instruction_set()
         ctx.set_materialize_grads(False)
-        h, c, saved, ctx.num_tasks = _core.lstm_forward(*call.split(tensors), ctx.instruction_set, True, call.wants_c)
+        h, c, saved, ctx.num_threads = _core.lstm_forward(*call.split(tensors), ctx.instruction_set, True, call.wants_c)
         ctx.save_for_backward(saved, *tensors)
         return (*h, *c)
 
@@ -96,7 +96,7 @@ class _LSTM(torch.autograd.Function):
             *call.split(tensors),
             ctx.instruction_set,
             saved,
-            ctx.num_tasks,
+            ctx.num_threads,
             dh,
             dc,
             wants_x,
