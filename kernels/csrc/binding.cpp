@@ -9,6 +9,7 @@
 #include "last_attention.hpp"
 #include "lstm.hpp"
 #include "memory_pool.hpp"
+#include "neighbour_sums.hpp"
 #include "time_encoding.hpp"
 
 namespace {
@@ -256,6 +257,38 @@ std::tuple<Tensor, Tensor, Tensor> attend_last_backward(const Tensor& q, const T
   return {dq, dk, de};
 }
 
+// Numbers below a limit, as many as asked for.
+Tensor checked_places(const Tensor& places, const char* name, int64_t size, int64_t limit) {
+  TORCH_CHECK_VALUE(places.device().is_cpu() && places.scalar_type() == at::kLong && places.dim() == 1 &&
+                        places.numel() == size,
+                    name, " must be int64 [", size, "] on the CPU");
+  const Tensor kept = places.contiguous();
+  const int64_t* const at = kept.const_data_ptr<int64_t>();
+  for (int64_t i = 0; i < size; ++i)
+    TORCH_CHECK_VALUE(at[i] >= 0 && at[i] < limit, name, " must be from 0 to below ", limit, " (got ", at[i], ")");
+  return kept;
+}
+
+// [num_targets, d_hidden].
+Tensor sum_neighbours(const Tensor& from_node, const Tensor& e, const Tensor& weight, const Tensor& neighbour,
+                      const Tensor& target, const Tensor& alpha, int64_t num_targets,
+                      const std::string& instruction_set) {
+  TORCH_CHECK_VALUE(from_node.dim() == 2 && e.dim() == 2, "from_node and e must have two dimensions");
+  const int64_t num_slots = e.size(0), d_edge = e.size(1), d_hidden = from_node.size(1);
+  const Tensor n = checked(from_node, "from_node", {from_node.size(0), d_hidden});
+  const Tensor rows = checked(e, "e", {num_slots, d_edge}), w = checked(weight, "weight", {d_hidden, d_edge});
+  const Tensor a = checked(alpha, "alpha", {num_slots});
+  const Tensor nodes = checked_places(neighbour, "neighbour", num_slots, from_node.size(0));
+  const Tensor targets = checked_places(target, "target", num_slots, num_targets);
+  const Tensor total = at::zeros({num_targets, d_hidden}, n.options());
+  const pybind11::gil_scoped_release others_may_run;
+  gtea::sum_neighbours({num_slots, d_edge, d_hidden, n.const_data_ptr<float>(), rows.const_data_ptr<float>(),
+                        w.const_data_ptr<float>(), nodes.const_data_ptr<int64_t>(), targets.const_data_ptr<int64_t>(),
+                        a.const_data_ptr<float>(), total.data_ptr<float>()},
+                       gtea::instruction_set(instruction_set));
+  return total;
+}
+
 double peak_gflops(int num_threads, const std::string& instruction_set) {
   return gtea::peak_gflops(gtea::instruction_set(instruction_set), run_side_by_side, num_threads);
 }
@@ -275,6 +308,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
   module.def("encode_times_backward", &encode_times_backward);
   module.def("attend_last", &attend_last);
   module.def("attend_last_backward", &attend_last_backward);
+  module.def("sum_neighbours", &sum_neighbours);
   module.def("peak_gflops", &peak_gflops);
   module.def("instruction_sets", &instruction_sets);
 }

@@ -101,6 +101,18 @@ struct LastAttention {
   const float* e;          // [num_events, d]
 };
 
+// total[target[i]] += alpha[i] relu(from_node[neighbour[i]] + W e[i]) over slots i.
+struct NeighbourSums {
+  int64_t num_slots, d_edge, d_hidden;
+  const float* from_node;     // [num_nodes, d_hidden]
+  const float* e;             // [num_slots, d_edge]
+  const float* weights;       // W, its rows in groups of at most column_group vectors, each [d_edge][vectors * width]
+  const int64_t* neighbour;   // [num_slots]
+  const int64_t* target;
+  const float* alpha;
+  float* total;               // [num_targets, d_hidden]
+};
+
 struct InstructionSet {
   const char* name;
   int width;         // floats in a vector
@@ -116,6 +128,7 @@ struct InstructionSet {
   void (*attend_last)(const LastAttention&, float* weights, float* out);
   void (*attend_last_backward)(const LastAttention&, const float* weights, const float* dout, float* dq, float* dk,
                                float* de);
+  void (*sum_neighbours)(const NeighbourSums&);
   float (*multiply_adds)(int64_t repeats);       // nothing but fused multiply-adds in registers, for measuring the peak
   int multiply_adds_per_repeat;                  // in floats
 };

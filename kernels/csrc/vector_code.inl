@@ -445,6 +445,86 @@ static void attend_last_backward(const LastAttention& m, const float* weights, c
   }
 }
 
+// A row's last vector, which may be cut short; what is missing is zero.
+INLINE Vec load_part(const float* from, int64_t size) {
+  Vec value = {};
+  for (int64_t j = 0; j < size; ++j) value[j] = from[j];
+  return value;
+}
+
+INLINE void store_part(float* to, Vec value, int64_t size) {
+  for (int64_t j = 0; j < size; ++j) to[j] = value[j];
+}
+
+// PART: the last of the vectors is cut short. Known when compiled, since otherwise the sums don't stay in registers.
+template <int R, int V, bool PART>
+INLINE void add_neighbours(const NeighbourSums& m, int64_t slot, int64_t first) {
+  constexpr int last = PART ? V - 1 : V;
+  const int64_t size = m.d_hidden - first - last * WIDTH;
+  Vec sums[R][V];
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+    const float* const from = m.from_node + m.neighbour[slot + r] * m.d_hidden + first;
+#pragma GCC unroll 16
+    for (int v = 0; v < last; ++v) sums[r][v] = load(from + v * WIDTH);
+    if constexpr (PART) sums[r][last] = load_part(from + last * WIDTH, size);
+  }
+  multiply_add(sums, m.e + slot * m.d_edge, m.d_edge, 1, m.weights + first * m.d_edge, V * WIDTH, m.d_edge);
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+    const Vec alpha = all(m.alpha[slot + r]);
+    float* const to = m.total + m.target[slot + r] * m.d_hidden + first;
+#pragma GCC unroll 16
+    for (int v = 0; v < V; ++v) sums[r][v] = alpha * vector_max(all(0.f), sums[r][v]);
+#pragma GCC unroll 16
+    for (int v = 0; v < last; ++v) store(to + v * WIDTH, load(to + v * WIDTH) + sums[r][v]);
+    if constexpr (PART) store_part(to + last * WIDTH, load_part(to + last * WIDTH, size) + sums[r][last], size);
+  }
+}
+
+template <int R, bool PART>
+INLINE void add_columns(const NeighbourSums& m, int64_t slot, int64_t first, int64_t num_vectors) {
+  switch (num_vectors) {
+    case 1: add_neighbours<R, 1, PART>(m, slot, first); break;
+    case 2: add_neighbours<R, 2, PART>(m, slot, first); break;
+    case 3: add_neighbours<R, 3, PART>(m, slot, first); break;
+    case 4: add_neighbours<R, 4, PART>(m, slot, first); break;
+  }
+}
+
+template <int R>
+INLINE void add_slots(const NeighbourSums& m, int64_t slot) {
+  int64_t first = 0;
+  for (; first + 4 * WIDTH <= m.d_hidden; first += 4 * WIDTH) add_neighbours<R, 4, false>(m, slot, first);
+  const int64_t left = m.d_hidden - first;
+  if (left % WIDTH)
+    add_columns<R, true>(m, slot, first, left / WIDTH + 1);
+  else
+    add_columns<R, false>(m, slot, first, left / WIDTH);
+}
+
+static void sum_neighbours(const NeighbourSums& m) {
+  constexpr int64_t ahead = 16;  // slots: neighbours stand anywhere in memory, where no processor expects them
+  constexpr int64_t line = 16;   // floats in a line of the cache
+  for (int64_t slot = 0; slot < m.num_slots;) {
+    const int64_t some = next_rows(m.num_slots - slot, ROWS);
+    for (int64_t later = slot + ahead; later < slot + ahead + some && later < m.num_slots; ++later)
+      for (int64_t j = 0; j < m.d_hidden; j += line)
+        __builtin_prefetch(m.from_node + m.neighbour[later] * m.d_hidden + j);
+    switch (some) {
+      case 1: add_slots<1>(m, slot); break;
+      case 2: add_slots<2>(m, slot); break;
+      case 3: add_slots<3>(m, slot); break;
+#if ACCUMULATORS >= 24
+      case 4: add_slots<4>(m, slot); break;
+      case 5: add_slots<5>(m, slot); break;
+      case 6: add_slots<6>(m, slot); break;
+#endif
+    }
+    slot += some;
+  }
+}
+
 static float multiply_adds(int64_t repeats) {
   Vec sums[ACCUMULATORS];
 #pragma GCC unroll 32
@@ -461,4 +541,5 @@ static float multiply_adds(int64_t repeats) {
 
 #define INSTRUCTION_SET(name, supported)                                                                             \
   {name, WIDTH, 4, supported, step_forward, step_backward, panels_times_weights, weight_gradient, bias_gradient,     \
-   encode_times, time_gradient, attend_last, attend_last_backward, multiply_adds, ACCUMULATORS * WIDTH}
+   encode_times, time_gradient, attend_last, attend_last_backward, sum_neighbours, multiply_adds,                   \
+   ACCUMULATORS * WIDTH}

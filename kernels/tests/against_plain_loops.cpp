@@ -1,5 +1,6 @@
 // Random shapes through the core, against plain loops in double precision. Built with sanitizers by check.sh: inputs and
 // outputs are vectors of exactly the right size, so that a read or write beside them is seen.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include "last_attention.hpp"
 #include "lstm.hpp"
 #include "memory_pool.hpp"
+#include "neighbour_sums.hpp"
 #include "time_encoding.hpp"
 
 namespace gtea {
@@ -140,7 +142,7 @@ void run_threads(int num_tasks, const std::function<void(int)>& task) {
 void check_gradient(const char* what, const Floats& gradient, Floats& value, const std::function<double()>& total) {
   if (value.empty()) return;
   const int64_t at = draw(0, value.size() - 1);
-  const float before = value[at], step = 1.f / 256;
+  const float before = value[at], step = 1.f / 1024;
   value[at] = before + step;
   const double above = total(), up = value[at];
   value[at] = before - step;
@@ -275,16 +277,42 @@ void check_attention(const gtea::InstructionSet& isa) {
   check_gradient("gradient of e", de, e, total);
 }
 
+void check_neighbours(const gtea::InstructionSet& isa) {
+  const int64_t num_nodes = draw(1, 9), num_targets = draw(1, 5), num_slots = draw(0, 20);
+  const int64_t d_edge = draw(0, 20), d_hidden = draw(1, 80);
+  Floats from_node = draw_floats(num_nodes * d_hidden, 1.f), e = draw_floats(num_slots * d_edge, 1.f);
+  Floats weights = draw_floats(d_hidden * d_edge, 1.f), alpha = draw_floats(num_slots, 1.f);
+  Floats total = draw_floats(num_targets * d_hidden, 1.f);
+  std::vector<int64_t> neighbour(num_slots), target(num_slots);
+  for (int64_t i = 0; i < num_slots; ++i) neighbour[i] = draw(0, num_nodes - 1), target[i] = draw(0, num_targets - 1);
+  Doubles expected(total.begin(), total.end());
+  for (int64_t i = 0; i < num_slots; ++i)
+    for (int64_t unit = 0; unit < d_hidden; ++unit) {
+      double sum = from_node[neighbour[i] * d_hidden + unit];
+      for (int64_t k = 0; k < d_edge; ++k) sum += double(weights[unit * d_edge + k]) * e[i * d_edge + k];
+      expected[target[i] * d_hidden + unit] += alpha[i] * std::max(sum, 0.);
+    }
+  gtea::sum_neighbours({num_slots, d_edge, d_hidden, from_node.data(), e.data(), weights.data(), neighbour.data(),
+                        target.data(), alpha.data(), total.data()},
+                       isa);
+  for (size_t i = 0; i < total.size(); ++i) expect_close(total[i], expected[i], 1e-4, "sum over neighbours");
+}
+
+void check_all(const Case& drawn, const gtea::InstructionSet& isa) {
+  check(drawn, isa);
+  check_times(isa);
+  check_attention(isa);
+  check_neighbours(isa);
+}
+
 }  // namespace
 
 int main(int, char** arguments) {
   const int num_cases = std::atoi(arguments[1]);
   for (int i = 0; i < num_cases; ++i) {
     const Case drawn = draw_case();
-    for (const gtea::InstructionSet* isa : gtea::instruction_sets()) check(drawn, *isa), check_times(*isa), check_attention(*isa);
-    check(drawn, gtea::wide);
-    check_times(gtea::wide);
-    check_attention(gtea::wide);
+    for (const gtea::InstructionSet* isa : gtea::instruction_sets()) check_all(drawn, *isa);
+    check_all(drawn, gtea::wide);
   }
   std::printf("%d cases, %d failures\n", num_cases, failures);
   return failures != 0;

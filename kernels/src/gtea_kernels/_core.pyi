@@ -38,5 +38,15 @@ def attend_last(q: Tensor, k: Tensor, e: Tensor, offset: Tensor, instruction_set
 def attend_last_backward(
     q: Tensor, k: Tensor, e: Tensor, offset: Tensor, weights: Tensor, gradient: Tensor, instruction_set: str
 ) -> tuple[Tensor, Tensor, Tensor]: ...
+def sum_neighbours(
+    from_node: Tensor,
+    e: Tensor,
+    weight: Tensor,
+    neighbour: Tensor,
+    target: Tensor,
+    alpha: Tensor,
+    num_targets: int,
+    instruction_set: str,
+) -> Tensor: ...
 def peak_gflops(num_threads: int, instruction_set: str) -> float: ...
 def instruction_sets() -> list[str]: ...

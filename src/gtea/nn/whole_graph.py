@@ -19,14 +19,16 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
+from gtea.nn.compiled import kernels_for
 from gtea.nn.layer import AggregationLayer
 from gtea.nn.model import GTEA
 from gtea.nn.normalisers.groups import SegmentGroups
+from gtea.nn.segments import run_sum
 from gtea.nn.side_by_side import side_by_side
 from gtea.nn.slots import Slots
 
 PART = 1 << 13
-"""How many slots are held at a time: what they become stays in the processor's cache."""
+"""How many slots are held at a time without the kernels: what they become stays in the processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +37,9 @@ class Neighbourhoods:
 
     targets: range
     slots: Slots
-    """``target`` is counted from the run's first, ``edge`` in ``e_tilde``."""
+    """``target`` is counted from the run's first; ``edge`` is the slot's own number."""
     e_tilde: Tensor
-    """[num_slots, d_edge]."""
+    """Slot by slot, [num_slots, d_edge]."""
 
 
 @torch.inference_mode()
@@ -86,19 +88,31 @@ def _renew(layer: AggregationLayer, z: Tensor, runs: Sequence[Neighbourhoods], n
     @torch.inference_mode()
     def renew(run: Neighbourhoods) -> None:
         own = slice(run.targets.start, run.targets.stop)
-        total, weight = z.new_zeros(len(run.targets), into.out_features), z.new_zeros(len(run.targets), 1)
-        for some in _parts(run.slots, part):
-            e_here = run.e_tilde.index_select(0, some.edge).to(z.device)
-            alpha, target = some.alpha.to(z.device)[:, None], some.target.to(z.device)
-            hidden = from_node.index_select(0, some.neighbour.to(z.device)).addmm_(e_here, w_e.T).relu_()
-            total.index_add_(0, target, hidden.mul_(alpha))
-            weight.index_add_(0, target, alpha)
+        total = _sum_relu(from_node, w_e, run, part)
+        weight = run_sum(run.slots.alpha, run.slots.target, len(run.targets)).to(z.device)[:, None]
         z_nbr = linear(total, out.weight) + weight * out.bias
         z_new[own] = layer.mlp_2(torch.cat([z[own], z_nbr], dim=-1))
 
     for _ in side_by_side(renew, runs, z.device):
         pass
     return z_new
+
+
+def _sum_relu(from_node: Tensor, w_e: Tensor, run: Neighbourhoods, part: int) -> Tensor:
+    """Of each target, sum_v alpha_uv relu(from_node_v + W_e e_tilde_uv): compiled where it can be, else in parts."""
+    compiled = kernels_for(from_node, w_e, run.e_tilde, run.slots.alpha)
+    if compiled is not None:
+        slots, num_targets = run.slots, len(run.targets)
+        summed: Tensor = compiled.sum_neighbours(
+            from_node, run.e_tilde, w_e, slots.neighbour, slots.target, slots.alpha, num_targets
+        )
+        return summed
+    total, device = from_node.new_zeros(len(run.targets), from_node.shape[1]), from_node.device
+    for some in _parts(run.slots, part):
+        e_here = run.e_tilde.index_select(0, some.edge).to(device)
+        hidden = from_node.index_select(0, some.neighbour.to(device)).addmm_(e_here, w_e.T).relu_()
+        total.index_add_(0, some.target.to(device), hidden.mul_(some.alpha.to(device)[:, None]))
+    return total
 
 
 def _parts(slots: Slots, size: int) -> Iterator[Slots]:
