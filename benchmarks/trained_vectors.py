@@ -1,0 +1,114 @@
+"""What one trained vector per account adds to link prediction, as in research code, against what gtea does.
+
+Such a model can't score an account that it was not trained with: it is an experiment, and no part of gtea. Accounts
+that the graph has never seen, but training pairs name, are where it should help.
+
+    gtea datasets prepare wikipedia --out wikipedia
+    python benchmarks/trained_vectors.py wikipedia/store --seeds 3 --json trained.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+from gtea.batch import Batch, PairBatch
+from gtea.config import InputSpec, ModelConfig, RunConfig, link_defaults, variant, with_settings
+from gtea.nn.link_predictor import LinkPredictor
+from gtea.sampling.inputs import preprocessing_for
+from gtea.sampling.node_features import NodeFeatures
+from gtea.store.store import Store
+from gtea.tasks.links import split_links, with_negatives
+from gtea.training.links import LinkRun
+from gtea.training.loop import silent
+from gtea.training.story import train_task
+
+D_VECTOR = 64
+
+
+class TrainedVectors(LinkPredictor):
+    """GTEA whose node features are looked up in a table that is trained.
+
+    Batches name no accounts. One random number each, which is a function of the account, tells them apart.
+    """
+
+    def __init__(self, config: ModelConfig, spec: InputSpec, seed: int, numbers: torch.Tensor) -> None:
+        super().__init__(config, dataclasses.replace(spec, d_node_features=D_VECTOR), seed)
+        self.numbers = numbers
+        start = torch.randn(len(numbers), D_VECTOR, generator=torch.Generator().manual_seed(seed))
+        self.vectors = nn.Parameter(start / D_VECTOR**0.5)
+
+    def forward(self, pairs: PairBatch) -> torch.Tensor:
+        """Logits, [num_pairs]."""
+        batch = pairs.batch
+        assert isinstance(batch, Batch)
+        known = self.vectors[torch.searchsorted(self.numbers, batch.node_features[:, 0].contiguous())]
+        return super().forward(dataclasses.replace(pairs, batch=dataclasses.replace(batch, node_features=known)))
+
+
+class TrainedRun(LinkRun):
+    """A link prediction with trained vectors."""
+
+    def network(self, spec: InputSpec) -> nn.Module:
+        """GTEA and the table."""
+        view = self.store.as_of(self.split.train.as_of)
+        nodes = preprocessing_for(self.store, view.cut, self.config).nodes
+        numbers = torch.from_numpy(NodeFeatures(view, nodes).rows(np.arange(self.store.num_nodes))[:, 0])
+        distinct = torch.unique(numbers)
+        assert len(distinct) == len(numbers), "two accounts share a number"
+        return TrainedVectors(self.config.model, spec, self.config.train.seed, distinct)
+
+
+def configured(head: str, trained: bool, seed: int) -> RunConfig:
+    """The paper's protocol with one head and one kind of node features."""
+    settings = {
+        "model.link_head": head,
+        "model.num_layers": 2 if head == "dot" else 1,
+        "features.nodes": ["random"],
+        "features.d_random": 1 if trained else 32,
+        "train.epochs": 8,
+        "train.seed": seed,
+        "split.protocol": "paper",
+    }
+    return with_settings(link_defaults(variant("gtea-l+t")), settings, "trained_vectors")
+
+
+def measured(store: Store, head: str, trained: bool, seed: int) -> dict[str, float]:
+    """Train, and judge once."""
+    split = with_negatives(store, split_links(store, protocol="paper"))
+    kind = TrainedRun if trained else LinkRun
+    with tempfile.TemporaryDirectory() as folder:
+        config = configured(head, trained, seed)
+        run = kind(store, split, config, Path(folder) / "model", torch.device("cpu"))
+        metrics = train_task(run, silent).metrics
+    names = ("accuracy", "average_precision")
+    return {f"{part}_{name}": metrics[part][name] for part in ("validation", "test") for name in names}
+
+
+def main() -> None:
+    """Both heads, with and without."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("store", type=Path)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    store, rows = Store.open(options.store), []
+    for seed in range(options.seeds):
+        for head in ("dot", "ordered_pair"):
+            for trained in (False, True):
+                row = {"head": head, "trained": trained, "seed": seed, **measured(store, head, trained, seed)}
+                print(json.dumps(row), flush=True)
+                rows.append(row)
+                if options.json:
+                    options.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
