@@ -46,3 +46,18 @@ def test_all_nodes_are_the_whole_graph_in_the_stores_order(random_store):
 def test_seeds_are_named_once(random_store):
     with pytest.raises(UsageError, match="seeds: each may be named once"):
         surroundings(graph_of(random_store().as_of()), np.array([1, 1]), 2)
+
+
+def test_all_nodes_in_order_see_what_they_see_in_any_order(random_store):
+    view = random_store().as_of(100)
+    graph, everybody = graph_of(view), np.arange(view.store.num_nodes)
+    straight, reverse = surroundings(graph, everybody, 2), surroundings(graph, everybody[::-1], 2)
+    assert straight.num_within == reverse.num_within
+    for node in everybody:
+        place = len(everybody) - 1 - node
+        ours = slice(*straight.offset[node : node + 2])
+        theirs = slice(*reverse.offset[place : place + 2])
+        np.testing.assert_array_equal(straight.slot[ours], reverse.slot[theirs])
+        np.testing.assert_array_equal(
+            straight.nodes[straight.neighbour[ours]], reverse.nodes[reverse.neighbour[theirs]]
+        )

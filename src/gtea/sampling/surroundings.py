@@ -46,6 +46,8 @@ def surroundings(graph: Graph, seeds: NDArray[np.integer[Any]], num_hops: int) -
         seeds: Numbers of nodes, each at most once.
     """
     num_nodes = len(graph.node_offset) - 1
+    if len(seeds) == num_nodes and np.array_equal(seeds, np.arange(num_nodes)):
+        return _everything(graph, num_hops)
     # A node's place, counted from 1: zeros cost no memory until they are written to.
     place = np.zeros(num_nodes, dtype=np.int32)
     nodes = np.empty(num_nodes, dtype=np.int64)
@@ -61,6 +63,26 @@ def surroundings(graph: Graph, seeds: NDArray[np.integer[Any]], num_hops: int) -
     degree, neighbour, slot = (np.concatenate(parts) for parts in zip(*hops, strict=True))
     offset = np.concatenate([[0], np.cumsum(degree)])
     return Surroundings(tuple(within[1:]), nodes[: within[-1]].copy(), offset, neighbour, slot)
+
+
+def _everything(graph: Graph, num_hops: int) -> Surroundings:
+    """All nodes, in the store's order: nobody has to be looked for, and places are numbers of nodes."""
+    num_nodes = len(graph.node_offset) - 1
+    degree = _degrees(graph)
+    offset = np.concatenate([[0], np.cumsum(degree)])
+    slot = np.arange(offset[-1]) + np.repeat(graph.node_offset[:-1] - offset[:-1], degree)
+    neighbour = graph.slot_neighbour[slot].astype(np.int64)
+    return Surroundings((num_nodes,) * (num_hops + 1), np.arange(num_nodes), offset, neighbour, slot)
+
+
+@jit
+def _degrees(graph: Graph) -> NDArray[np.int64]:
+    """How many neighbours each node has before the cut."""
+    degree = np.empty(len(graph.node_offset) - 1, dtype=np.int64)
+    for node in range(len(degree)):
+        start, stop = visible_slots(graph, node)
+        degree[node] = stop - start
+    return degree
 
 
 @jit
