@@ -200,25 +200,6 @@ def test_requests_that_can_not_be(call: Callable[[], object], message: str) -> N
         call()
 
 
-def test_thresholds_by_accuracy_and_by_macro_f1_are_those_that_trying_each_finds() -> None:
-    chance = np.random.default_rng(0)
-    for share in (0.05, 0.5, 0.9):
-        truth = chance.uniform(size=80) < share
-        truth[:2] = True, False
-        scores = np.round(chance.uniform(size=80) + truth * 0.3, 1)
-        for by, figure in (("accuracy", m.accuracy), ("macro_f1", m.macro_f1)):
-            tried = {float(at): figure(truth, scores >= at) for at in np.unique(scores)}
-            found = m.threshold_of(truth, scores, by)  # type: ignore[arg-type]
-            assert tried[found] == pytest.approx(max(tried.values()), abs=1e-12)
-            assert found == max(at for at, value in tried.items() if value > max(tried.values()) - 1e-12)
-
-
-def test_two_classes_at_a_threshold() -> None:
-    chances = np.array([[0.9, 0.1], [0.7, 0.3], [0.2, 0.8]])
-    figures = [m.node_metrics([0, 1, 1], chances, ("no", "yes"), "yes", at) for at in (None, 0.2)]
-    assert [row["accuracy"] for row in figures] == pytest.approx([2 / 3, 1])
-
-
 def test_the_best_threshold_is_the_one_of_the_highest_accuracy() -> None:
     positive, negatives = [0.2, 0.3, 0.1], [[0.05], [0.15], [0.01]]
     assert m.best_threshold(positive, negatives) == 0.2

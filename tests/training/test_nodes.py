@@ -10,7 +10,6 @@ from tests.training.kills import Killed, killed_after, weights_digest
 
 from gtea.errors import ModelError, UsageError
 from gtea.scoring.model import NodeModel
-from gtea.scoring.way import Way
 from gtea.training.loop import silent
 from gtea.training.nodes import NodeRun
 from gtea.training.story import train_task
@@ -70,19 +69,6 @@ def test_a_resumed_run_must_be_the_same_run(run_of: Make) -> None:
         train_task(run, silent)
     with pytest.raises(ModelError, match="holds no run to resume"):
         train_task(run_of("elsewhere"), silent, resume=True)
-
-
-def test_by_time_two_classes_are_told_apart_at_the_threshold_of_the_validation_part(run_of: Make) -> None:
-    run = run_of("m", "train.metric=macro_f1")
-    metrics = train_task(run, silent).metrics
-    part = run.split.test
-    assert part is not None
-    model = NodeModel.open(run.folder, torch.device("cpu"))
-    chances = model.probabilities(run.store, part.as_of, run.labels.nodes[part.index], Way(sampled=True))
-    positive = model.classes.index(run.positive)
-    said = chances[:, positive] >= metrics["threshold"]
-    truth = run.labels.targets[part.index] == positive
-    assert metrics["test"]["accuracy"] == pytest.approx((said == truth).mean())
 
 
 def test_every_variant_trains(run_of: Make) -> None:

@@ -28,10 +28,7 @@ def evaluate_accounts(
     way: Way = EXACT,
     device: torch.device,
 ) -> dict[str, Any]:
-    """The model's metrics on labelled accounts as of a moment.
-
-    Accuracy and macro-F1 are at the threshold that suited the model's own validation part, if it has one.
-    """
+    """The model's metrics on labelled accounts as of a moment."""
     opened, ready = Store.open(store), NodeModel.open(model, device)
     way = ready.takes(way)
     found = read_labels(labels, opened, unknown=unknown)
@@ -44,9 +41,7 @@ def evaluate_accounts(
     cut = opened.as_of(as_of).cut
     probabilities = ready.probabilities(opened, cut, found.nodes, way)
     places = np.array([ready.classes.index(name) for name in found.classes])
-    metrics = node_metrics(
-        places[found.targets], probabilities, ready.classes, ready.positive, ready.saved.metrics.get("threshold")
-    )
+    metrics = node_metrics(places[found.targets], probabilities, ready.classes, ready.positive)
     facts = {"accounts": len(found), "as_of": cut, "as_of_date": opened.date(cut), "sampled": way.sampled}
     return {**facts, "metrics": metrics, "labels": found.report}
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -145,11 +145,7 @@ def hits_at_k(positive: ArrayLike, negatives: ArrayLike, k: int) -> float:
 
 
 def node_metrics(
-    truth: ArrayLike,
-    probabilities: ArrayLike,
-    classes: Sequence[str],
-    positive: str | None = None,
-    threshold: float | None = None,
+    truth: ArrayLike, probabilities: ArrayLike, classes: Sequence[str], positive: str | None = None
 ) -> dict[str, float]:
     """All figures of a node task: accuracy and macro-F1, and for two classes those of ranking and calibration.
 
@@ -157,8 +153,6 @@ def node_metrics(
         truth: The number of each account's class.
         probabilities: One row an account, one column a class. The highest is the prediction, the first of equals.
         positive: The class that is looked for; required if there are two.
-        threshold: With two classes, the probability from which on an account is said to be of that class, for accuracy
-            and macro-F1.
     """
     targets = np.asarray(truth)
     chances = np.asarray(probabilities, dtype=np.float64)
@@ -168,14 +162,13 @@ def node_metrics(
             f"(got {chances.shape}). Score the accounts that the truth is about."
         )
     require_finite(chances)
+    predicted = chances.argmax(axis=1)
+    figures = {"accuracy": accuracy(targets, predicted), "macro_f1": macro_f1(targets, predicted)}
     if len(classes) != 2:
-        predicted = chances.argmax(axis=1)
-        return {"accuracy": accuracy(targets, predicted), "macro_f1": macro_f1(targets, predicted)}
+        return figures
     if positive not in classes:
         raise UsageError(f"positive: must be one of {', '.join(map(repr, classes))} (got {positive!r}). Name it.")
     column = tuple(classes).index(positive)
-    predicted = chances.argmax(axis=1) == column if threshold is None else chances[:, column] >= threshold
-    figures = {"accuracy": accuracy(targets == column, predicted), "macro_f1": macro_f1(targets == column, predicted)}
     return figures | binary_metrics(targets == column, chances[:, column])
 
 
@@ -211,14 +204,11 @@ def best_threshold(positive: ArrayLike, negatives: ArrayLike) -> float:
     return threshold_of(np.arange(len(scores)) < len(true), scores)
 
 
-def threshold_of(truth: ArrayLike, scores: ArrayLike, by: Literal["accuracy", "macro_f1"] = "accuracy") -> float:
-    """The score from which on to say "positive" for the highest accuracy or macro-F1; the highest of equals."""
+def threshold_of(truth: ArrayLike, scores: ArrayLike) -> float:
+    """The score from which on to say "positive" for the highest accuracy; the highest of equals."""
     positive, ranks = _ranked(truth, scores)
     hits, alarms = _counts_at_thresholds(positive, ranks)
-    wrong = (positive.sum() - hits) + alarms
-    passed = (~positive).sum() - alarms
-    f1_sum = 2 * hits / np.maximum(2 * hits + wrong, 1) + 2 * passed / np.maximum(2 * passed + wrong, 1)
-    return float(np.unique(ranks)[::-1][np.argmax(-wrong if by == "accuracy" else f1_sum)])
+    return float(np.unique(ranks)[::-1][np.argmax(hits - alarms)])
 
 
 def pair_metrics(truth: ArrayLike, probabilities: ArrayLike, threshold: float) -> dict[str, float]:

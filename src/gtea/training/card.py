@@ -80,8 +80,6 @@ def _warnings(config: Mapping[str, Any]) -> list[str]:
         ]
     return [
         "- Scores rank accounts for people to look at; they are no verdict.",
-        "- With two classes and a split by time, accuracy and F1 are at the threshold that does best on the validation "
-        "part; else the likeliest class is the answer.",
         "- The model knows what training accounts did before the end of the training window. Behaviour changes; judge "
         "it again on fresh labels.",
     ]

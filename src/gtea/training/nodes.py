@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,7 +22,7 @@ from gtea.sampling.preprocessing import Preprocessing
 from gtea.sampling.rows import NodeRows
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels
-from gtea.tasks.metrics import node_metrics, threshold_of
+from gtea.tasks.metrics import node_metrics
 from gtea.tasks.splits import Part, Split
 from gtea.training.advice import Examples, way_to_ask
 from gtea.training.story import Lessons
@@ -87,25 +87,18 @@ class NodeRun:
         scorer = _scorer(self, network, preprocessing, self.split.validation.as_of)
 
         def judge() -> Mapping[str, float]:
-            return _Judgement(self, scorer, self.split.validation).figures()
+            return _metrics(self, scorer, self.split.validation)
 
         return Lessons(make, (len(nodes),), answers_of, loss_of, judge)
 
     def judged(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
-        """Each part on the graph that it may see.
-
-        By time the shares of the classes drift, and with them where to draw the line: accuracy and F1 of two classes
-        are at the threshold that suits the validation part. Folds all have the same shares, and the likelier class is
-        the answer, as in the paper.
-        """
-        parts = {name: part for name, part in self.split.parts.items() if name != "train"}
-        judgements = {
-            name: _Judgement(self, _scorer(self, network, preprocessing, part.as_of), part)
-            for name, part in parts.items()
+        """Each part on the graph that it may see."""
+        figures = {
+            name: _metrics(self, _scorer(self, network, preprocessing, part.as_of), part)
+            for name, part in self.split.parts.items()
+            if name != "train"
         }
-        threshold = judgements["validation"].threshold
-        figures = {name: judgement.figures(threshold) for name, judgement in judgements.items()}
-        return {**figures, "threshold": threshold, "labels": self.labels.report}
+        return {**figures, "labels": self.labels.report}
 
 
 def labels_digest(labels: Labels) -> str:
@@ -131,25 +124,6 @@ def _scorer(run: NodeRun, network: nn.Module, preprocessing: Preprocessing, cut:
     return NodeScorer(network, batches, run.config.sampling.batch_size, run.device, run.config.train.workers)
 
 
-class _Judgement:
-    """The accounts of a part, scored once."""
-
-    def __init__(self, run: NodeRun, scorer: NodeScorer, part: Part) -> None:
-        self._classes, self._positive = run.labels.classes, run.positive
-        self._truth = run.labels.targets[part.index]
-        self._chances = scorer.probabilities(run.labels.nodes[part.index])
-        self._drifts = run.split.name == "temporal"
-        self._by: Literal["accuracy", "macro_f1"] = "accuracy" if run.config.train.metric == "accuracy" else "macro_f1"
-
-    @property
-    def threshold(self) -> float | None:
-        """The probability of the positive class that suits this part best; None where the likelier class is said."""
-        if self._positive is None or not self._drifts:
-            return None
-        column = self._classes.index(self._positive)
-        return threshold_of(self._truth == column, self._chances[:, column], self._by)
-
-    def figures(self, threshold: float | None = None) -> dict[str, float]:
-        """The metrics at a threshold; by default, at this part's own."""
-        at = self.threshold if threshold is None else threshold
-        return node_metrics(self._truth, self._chances, self._classes, self._positive, at)
+def _metrics(run: NodeRun, scorer: NodeScorer, part: Part) -> dict[str, float]:
+    probabilities = scorer.probabilities(run.labels.nodes[part.index])
+    return node_metrics(run.labels.targets[part.index], probabilities, run.labels.classes, run.positive)
