@@ -20,6 +20,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from gtea.jit import jit
+
 LogScale = Literal["auto", "always", "never"]
 
 _HEAVY = 10
@@ -39,10 +41,7 @@ class ColumnScaler:
 
     def transform(self, values: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
         """Scale rows of raw values. Computed in float64; a row's result does not depend on the other rows."""
-        scaled = np.empty(values.shape, dtype=np.float32)
-        for i, (small, mean, std) in enumerate(zip(self.small, self.mean, self.std, strict=True)):
-            scaled[:, i] = (_log_scaled(values[:, i].astype(np.float64), small) - mean) / std
-        return scaled
+        return _scaled(values, *(np.array(each, dtype=np.float64) for each in (self.small, self.mean, self.std)))
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in a model's file."""
@@ -85,6 +84,24 @@ def heavy_tailed(column: NDArray[np.float64]) -> bool:
     lowest, lower, median, upper, highest = np.partition(column, ranks)[ranks]
     bulk = max(upper - median, median - lower)
     return bool(max(highest - median, median - lowest) > _HEAVY * bulk)
+
+
+@jit
+def _scaled(
+    values: NDArray[np.floating[Any]],
+    small: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    std: NDArray[np.float64],
+) -> NDArray[np.float32]:
+    """Compiled, because batches are scaled in the background: NumPy would hold up the model while it computes."""
+    scaled = np.empty(values.shape, dtype=np.float32)
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            value = np.float64(values[i, j])
+            if small[j] != 0 and value != 0:
+                value = np.sign(value) * np.log1p(np.abs(value) / small[j])
+            scaled[i, j] = (value - mean[j]) / std[j]
+    return scaled
 
 
 def _log_scaled(column: NDArray[np.float64], small: float) -> NDArray[np.float64]:
