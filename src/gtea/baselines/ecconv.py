@@ -20,8 +20,9 @@ class ECConvLayer(nn.Module):
     Simonovsky and Komodakis count u among its own neighbours, with a label of its own on the loop. Such a label always
     makes the same matrix: here it is Theta, as in PyG's NNConv, and doesn't shrink as neighbours are added.
 
-    The matrices are never all made: with H hidden units, F(e) h = M (relu(..) x h) is one matrix product over the outer
-    product of hidden units and neighbour, a row of H d_in numbers an edge in place of d_out d_in.
+    The matrices are never made: with H hidden units, F(e) h = M (relu(..) x h) is one matrix product over the outer
+    product of hidden units and neighbour, H d_in numbers an edge. The mean is taken of these, so that M is multiplied
+    once a target, and not once an edge.
     """
 
     def __init__(self, d_in: int, d_edge: int, d_out: int, d_hidden: int, generator: torch.Generator) -> None:
@@ -38,19 +39,28 @@ class ECConvLayer(nn.Module):
         """
         neighbour = h.index_select(0, slots.neighbour)
         hidden = torch.relu(self.into(statistics.index_select(0, slots.edge)))
-        messages = self._filtered(hidden, neighbour)
         sampled = run_sum(slots.alpha, slots.target, len(h_target)).clamp(min=1)
-        mean = run_sum(messages, slots.target, len(h_target)) / sampled[:, None]
-        renewed: Tensor = self.root(h_target) + mean
+        total = self._filtered(hidden, neighbour, slots.target, len(h_target))
+        renewed: Tensor = self.root(h_target) + total / sampled[:, None]
         return renewed
 
-    def _filtered(self, hidden: Tensor, neighbour: Tensor) -> Tensor:
-        """F(e) h for each slot, [num_slots, d_out]."""
-        (num_slots, d_hidden), d_in = hidden.shape, neighbour.shape[1]
+    def _filtered(self, hidden: Tensor, neighbour: Tensor, target: Tensor, num_targets: int) -> Tensor:
+        """The sum of F(e) h over each target's slots, [num_targets, d_out]."""
+        d_hidden, d_in = hidden.shape[1], neighbour.shape[1]
         d_out = len(self.root.bias)
-        outer = (hidden[:, :, None] * neighbour[:, None, :]).view(num_slots, d_hidden * d_in)
+        outer = torch.bmm(_table(hidden, target, num_targets).mT, _table(neighbour, target, num_targets))
         product = self.filter.weight.view(d_out, d_in, d_hidden).transpose(1, 2).reshape(d_out, d_hidden * d_in)
-        return outer @ product.T + neighbour @ self.filter.bias.view(d_out, d_in).T
+        known = run_sum(neighbour, target, num_targets)
+        return outer.view(num_targets, -1) @ product.T + known @ self.filter.bias.view(d_out, d_in).T
+
+
+def _table(rows: Tensor, target: Tensor, num_targets: int) -> Tensor:
+    """Rows that stand target by target as a table, with zeros where a target has fewer; sampled, all have few."""
+    count = torch.bincount(target, minlength=num_targets)
+    place = torch.arange(len(target), device=target.device) - (count.cumsum(0) - count)[target]
+    width = int(count.max()) if num_targets else 0
+    table = rows.new_zeros(num_targets * width, rows.shape[1])
+    return table.index_copy(0, target * width + place, rows).view(num_targets, width, rows.shape[1])
 
 
 class ECConv(Stack):
