@@ -1,6 +1,6 @@
 """Does the cost grow no faster than the events, up to the size of the paper's largest data set?
 
-    python benchmarks/bench_scale.py --folder /tmp/scale [--largest 256] [--json out.json] [--plot out.png]
+    python benchmarks/bench_scale.py --folder DIR [--largest 256] [--json out.json] [--plot out.png]
 
 Graphs of 1x, 4x, 16x, 64x and 256x the smallest; the largest has 3 M nodes, 5.4 M edges and 184 M events, which is
 what the paper's Phish-L is said to have. At each size, through the command line and each in a process of its own:

@@ -167,7 +167,9 @@ def test_other_columns_are_named(gtea: Run, bare: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"timestamp,user,item,label\n1,2,3,0\n", b"a\n1\n", b"", gzip.compress(b"x" * 99)[:20]]
+    "content",
+    [b"timestamp,user,item,label\n1,2,3,0\n", b"a\n1\n", b"", gzip.compress(b"x" * 99, mtime=0)[:20]],
+    ids=["other columns", "one column", "empty", "cut off"],
 )
 def test_a_file_that_is_no_jodie_file_is_told(gtea: Run, bare: Path, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "own").mkdir()
