@@ -83,8 +83,8 @@ def test_helpers_end_with_the_experiment_and_others_do_the_rest(
 
 def test_interrupted_it_says_so_and_goes_on(gtea: Run, words: Words, tmp_path: Path, outcomes: Outcomes) -> None:
     """Ctrl-C while the second run is under way."""
-    asked = words("table1", tmp_path, "--models", "gtea-l+t", "--folds", 2, "--set", "train.epochs=40")
-    patient = ("--set", "train.patience=40")
+    asked = words("table1", tmp_path, "--models", "gtea-l+t", "--folds", 2, "--set", "train.epochs=80")
+    patient = ("--set", "train.patience=80")
 
     def press() -> None:
         while not list(tmp_path.glob("models/*/*-seed1-*/checkpoint.safetensors")):
