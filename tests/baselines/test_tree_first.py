@@ -106,6 +106,20 @@ def test_a_killed_run_goes_on_to_the_same_bytes(run_of: Callable[..., Run]) -> N
     assert weights_digest(killed.folder) == weights_digest(whole.folder)
 
 
+def test_the_card_says_that_there_is_a_tree(run_of: Callable[..., Run]) -> None:
+    run = run_of("m", "train.epochs=1")
+    train_task(run, silent)
+    assert "A boosted tree speaks first" in (run.folder / "MODEL_CARD.md").read_text()
+
+
+def test_settings_that_don_t_go_together_leave_no_run_behind(visits: Store, tmp_path: Path) -> None:
+    config = read_config(None, [*SMALL_GTEA, "model.link_head=dot"], link_defaults(variant(HYBRID)))
+    run = LinkRun(visits, split_links(visits), config, tmp_path / "m", CPU)
+    with pytest.raises(UsageError, match=r"model\.tree_first"):
+        train_task(run, silent)
+    assert not run.folder.exists()
+
+
 def test_exact_scores_hear_the_tree_as_sampled_ones_do(run_of: Callable[..., Run]) -> None:
     run = run_of("m")
     train_task(run, silent)

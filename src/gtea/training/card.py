@@ -48,7 +48,10 @@ def _what(chosen: Mapping[str, Any], num_weights: int) -> str:
     family, layers = chosen["family"], f"{chosen['num_layers']} layers, {num_weights:,} weights."
     if family == "gtea":
         time = "with" if chosen["time_encoding"] else "without"
-        return f"GTEA, {chosen['encoder']} encoder, {time} time encoding, {chosen['attention']} attention, {layers}"
+        tree = " A boosted tree speaks first; the network adds to what it says." if chosen.get("tree_first") else ""
+        return (
+            f"GTEA, {chosen['encoder']} encoder, {time} time encoding, {chosen['attention']} attention, {layers}{tree}"
+        )
     if family in _AT_ONCE:
         return f"{_AT_ONCE[family]}, {num_weights:,} numbers. A baseline: what GTEA is compared with."
     return f"{family}, {layers} A baseline: what GTEA is compared with."

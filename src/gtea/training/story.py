@@ -133,9 +133,10 @@ def _trained(task: Task[Network], listener: Listener, *, resume: bool) -> tuple[
     torch.use_deterministic_algorithms(True)
     alone = not family_of(task.config.model).reads_events
     preprocessing = preprocessing_for(task.store, task.split.train.as_of, task.config, accounts_alone=alone)
-    if not resume:
-        record.begin(task.folder, identity_of(task))  # not earlier: what the store can't give leaves no run behind
     network = task.network(input_spec(preprocessing)).to(task.device)
+    if not resume:
+        # Not earlier: what the store can't give, or the settings can't have, leaves no run behind.
+        record.begin(task.folder, identity_of(task))
     lessons = task.lessons(network, preprocessing)
     if isinstance(network, FittedAtOnce):
         progress = _fit_at_once(network, lessons, task.config.train.metric)
