@@ -1,6 +1,17 @@
 """What a model and a run are made of: frozen, checked once when they are made, and free of torch."""
 
-from gtea.config.model import BASELINES, HYBRID, VARIANTS, Attention, Encoder, Family, InputSpec, ModelConfig, variant
+from gtea.config.model import (
+    BASELINES,
+    GTEA_MODELS,
+    HYBRID,
+    VARIANTS,
+    Attention,
+    Encoder,
+    Family,
+    InputSpec,
+    ModelConfig,
+    variant,
+)
 from gtea.config.run import (
     FeaturesConfig,
     RunConfig,
@@ -16,6 +27,7 @@ from gtea.config.run import (
 
 __all__ = [
     "BASELINES",
+    "GTEA_MODELS",
     "HYBRID",
     "VARIANTS",
     "Attention",

@@ -20,6 +20,7 @@ LinkHead = Literal["dot", "pair", "ordered_pair"]
 HYBRID = "gtea+tree"
 """GTEA_L+T on the shoulders of a tree: beyond the paper."""
 VARIANTS = ("gtea-l", "gtea-l+t", "gtea-tx", "gtea-tx+t", "gtea-he")
+GTEA_MODELS = (*VARIANTS, HYBRID)
 BASELINES = tuple(family for family in get_args(Family) if family != "gtea")
 """What GTEA stands beside: the paper's six, a tree on statistics, and EdgeBank."""
 
@@ -127,7 +128,7 @@ class InputSpec:
 
 def variant(name: str) -> ModelConfig:
     """A model of the paper, or one to compare with, by its name; ``+t`` stands for the time encoding."""
-    _require_one_of("variant", name, (*VARIANTS, HYBRID, *BASELINES))
+    _require_one_of("variant", name, (*GTEA_MODELS, *BASELINES))
     if name == HYBRID:
         return ModelConfig(tree_first=True)
     for baseline in get_args(Family):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gtea.config import BASELINES, HYBRID, VARIANTS, RunConfig, read_config, variant, with_settings
+from gtea.config import BASELINES, GTEA_MODELS, HYBRID, RunConfig, read_config, variant, with_settings
 from gtea.errors import UsageError
 from gtea.families import require_classifier
 from gtea.reproduce.paper import MODELS
@@ -106,7 +106,7 @@ def model_points(task: TaskKind, names: Sequence[str]) -> list[Point]:
 
 def checked_models(names: Sequence[str]) -> list[str]:
     """The models, each once, in the order in which they are named; refused where one is unknown."""
-    known = (*VARIANTS, HYBRID, *BASELINES)
+    known = (*GTEA_MODELS, *BASELINES)
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from typing import Any
 
-from gtea.config import HYBRID, VARIANTS, RunConfig, with_settings
+from gtea.config import GTEA_MODELS, RunConfig, with_settings
 from gtea.tasks.links import Protocol
 
 _NAME = "settings.toml"
@@ -29,7 +29,7 @@ def positive_of(data: str) -> str | None:
 def _layers(data: str, protocol: Protocol, model: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Where each layer stands, and what it says; later ones win."""
     layers = _packaged().get(data, {}).get(protocol, {})
-    for whom in ("all", *(["gtea"] if model in (*VARIANTS, HYBRID) else []), model):
+    for whom in ("all", *(["gtea"] if model in GTEA_MODELS else []), model):
         if whom in layers:
             yield f"{_NAME} [{data}.{protocol}.{whom}]", layers[whom]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gtea.config import HYBRID, VARIANTS
+from gtea.config import GTEA_MODELS
 from gtea.drawing import AMBER, BLACK, BLUE, GREY, save, tidy
 from gtea.reproduce.paper import PaperColumn, paper_column
 from gtea.reproduce.rows import METRICS, Row, shown_metrics
@@ -56,7 +56,7 @@ def _draw(axes: Axes, metric: str, rows: Sequence[Row], paper: PaperColumn | Non
         spread, values = row.spread(metric), row.values(metric)
         if spread is None:
             continue
-        color = BLUE if row.point.model in (*VARIANTS, HYBRID) else BLACK
+        color = BLUE if row.point.model in GTEA_MODELS else BLACK
         axes.scatter(values, [place + _BESIDE] * len(values), **_SINGLE)
         axes.errorbar(spread.mean, place, xerr=spread.std, color=color, **_MEAN)
         figure = None if paper is None else paper.figure(metric, row.point.model)
