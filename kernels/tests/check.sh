@@ -4,6 +4,7 @@
 set -euo pipefail
 source=$(cd "$(dirname "$0")/.." && pwd)
 build=$1
+mkdir -p "$build"
 flags=(-std=c++17 -O1 -g -ffp-contract=fast -Wall -Wextra -Werror -Wno-psabi -fno-omit-frame-pointer
   -fsanitize=address,undefined -fno-sanitize-recover=all -I "$source/csrc")
 jobs=()
