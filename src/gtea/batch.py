@@ -48,7 +48,7 @@ class Batch:
     edge: Tensor  # int64 [num_within[L - 1], K]: which history, -1 where there is no neighbour
     histories: Histories
     degree: Tensor | None = None  # int64 [num_within[L]]: neighbours before the cut, sampled or not; None if not asked
-    ranks: Tensor | None = None  # float32 [num_within[0], d_node]: the seeds' own features as ranks; None if not asked
+    ranks: Tensor | None = None  # float32 [num_within[0], d_ranks]: what the head alone is told; None if nothing
 
     @property
     def num_layers(self) -> int:
@@ -87,6 +87,7 @@ class EventBatch:
     reached: Tensor  # int64 [num_within[L - 1], K]: place of the query that an event leads to, -1 where there is none
     age: Tensor  # float32 [num_within[L - 1], K]: how long before the query the event was, scaled; 0 where none
     event_features: Tensor  # float32 [num_within[L - 1], K, d_event]; zeros where there is none
+    ranks: Tensor | None = None  # float32 [num_within[0], d_ranks]: what the head alone is told; None if nothing
 
     @property
     def num_events(self) -> int:
@@ -95,8 +96,14 @@ class EventBatch:
 
     def to(self, device: torch.device | str) -> EventBatch:
         """The same batch on another device."""
-        tensors = (self.node_features, self.reached, self.age, self.event_features)
-        return EventBatch(self.num_within, *(tensor.to(device) for tensor in tensors))
+        return dataclasses.replace(
+            self,
+            node_features=self.node_features.to(device),
+            reached=self.reached.to(device),
+            age=self.age.to(device),
+            event_features=self.event_features.to(device),
+            ranks=None if self.ranks is None else self.ranks.to(device),
+        )
 
 
 @dataclass(frozen=True)

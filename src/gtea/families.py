@@ -122,7 +122,7 @@ def _pairs(
 
 
 def _forest(config: ModelConfig, spec: InputSpec, num_classes: int, seed: int) -> Forest:
-    return Forest(spec.d_node_features, num_classes, seed)
+    return Forest(spec.d_node_features + spec.d_known, num_classes, seed)
 
 
 def _pair_forest(config: ModelConfig, spec: InputSpec, seed: int) -> PairForest:

@@ -97,6 +97,17 @@ def test_before_training_the_network_says_what_the_tree_says(run_of: Callable[..
     assert ours == pytest.approx(beside, abs=1e-9 if isinstance(run, NodeRun) else 0.15)
 
 
+def test_the_tree_reads_what_is_known_around_an_account_however_it_is_scored(shops: Store, tmp_path: Path) -> None:
+    labels = labels_in(shops)
+    config = read_config(None, ["model.tree_first=true", "features.known=true", "train.epochs=1", *SMALL_GTEA])
+    split, positive = temporal_split(labels, shops), positive_class(labels, "big")
+    run = NodeRun(shops, labels, positive, split, config, tmp_path / "m", CPU)
+    train_task(run, silent)
+    model = NodeModel.open(run.folder, CPU)
+    exact = model.probabilities(shops, shops.end, labels.nodes)
+    np.testing.assert_allclose(exact, model.probabilities(shops, shops.end, labels.nodes, Way(sampled=True)), atol=1e-5)
+
+
 def test_a_killed_run_goes_on_to_the_same_bytes(run_of: Callable[..., Run]) -> None:
     whole, killed = run_of("whole"), run_of("killed", "train.checkpoint_seconds=0")
     train_task(whole, silent)

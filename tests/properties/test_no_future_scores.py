@@ -23,6 +23,7 @@ from gtea.inference import LinkScorer, NodeScorer
 from gtea.nn.classifier import NodeClassifier
 from gtea.nn.link_predictor import LinkPredictor
 from gtea.sampling.inputs import collator_for, input_spec, preprocessing_for
+from gtea.sampling.known import known_labels
 from gtea.sampling.pairs import PairCollator
 from gtea.sampling.statistics import statistics
 from gtea.store.ingest import ingest
@@ -62,6 +63,7 @@ configs = st.builds(
         gaps=st.booleans(),
         pairs=st.booleans(),
         ranks=st.booleans(),
+        known=st.booleans(),
     ),
     sampling=st.builds(
         SamplingConfig,
@@ -81,7 +83,8 @@ def networks(model: ModelConfig, spec: InputSpec) -> tuple[NodeClassifier, LinkP
 def scores(store: Store, config: RunConfig, kind: str) -> list[bytes]:
     """What networks say of the accounts of the past, or of pairs of them, as of the cut."""
     nodes = np.array([store.node(account) for account in PAST])
-    preprocessing = preprocessing_for(store, CUT, config)
+    labels = known_labels(store, nodes[::2], np.arange(len(nodes[::2])) % 3, ["bad", "good", "odd"])
+    preprocessing = preprocessing_for(store, CUT, config, known=labels)
     classifier, predictor = networks(config.model, input_spec(preprocessing))
     collator, rest = collator_for(store, CUT, preprocessing, config), (config.sampling.batch_size, CPU, 0)
     if kind == "links":

@@ -17,6 +17,7 @@ from gtea.errors import ModelError
 from gtea.nn.classifier import NodeClassifier
 from gtea.nn.link_predictor import LinkPredictor
 from gtea.sampling.inputs import input_spec, preprocessing_for
+from gtea.sampling.known import known_labels
 from gtea.scoring.model import LinkModel, NodeModel
 from gtea.scoring.way import EXACT, Way
 from gtea.store.store import Store
@@ -27,13 +28,15 @@ SAMPLED = Way(sampled=True)
 both_directions = pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 
 
-def saved_model(store: Store, task: str, pairs: bool = False, ranks: bool = False, **sizes: Any) -> SavedModel:
+def saved_model(
+    store: Store, task: str, pairs: bool = False, ranks: bool = False, known: bool = False, **sizes: Any
+) -> SavedModel:
     model = ModelConfig(d_node=6, d_edge=8, d_mlp=7, d_time=5, **sizes)
     sampling = SamplingConfig(max_events=5, fanout=100, batch_size=4)
-    config = RunConfig(
-        model=model, sampling=sampling, features=FeaturesConfig(("given", "statistics"), pairs=pairs, ranks=ranks)
-    )
-    preprocessing = preprocessing_for(store, CUT, config)
+    features = FeaturesConfig(("given", "statistics"), pairs=pairs, ranks=ranks, known=known)
+    config = RunConfig(model=model, sampling=sampling, features=features)
+    labels = known_labels(store, np.arange(8), np.arange(8) % 3, ["a", "b", "c"])
+    preprocessing = preprocessing_for(store, CUT, config, known=labels)
     spec = input_spec(preprocessing)
     network = LinkPredictor(model, spec, 1) if task == "links" else NodeClassifier(model, spec, 3, 1)
     described = {
@@ -44,9 +47,12 @@ def saved_model(store: Store, task: str, pairs: bool = False, ranks: bool = Fals
 
 @both_directions
 @pytest.mark.parametrize("ranks", [False, True], ids=["", "ranks"])
-def test_probabilities_and_embeddings(make_store: Callable[..., Store], directed: bool, ranks: bool) -> None:
+@pytest.mark.parametrize("known", [False, True], ids=["", "known"])
+def test_probabilities_and_embeddings(
+    make_store: Callable[..., Store], directed: bool, ranks: bool, known: bool
+) -> None:
     store = make_store(directed=directed)
-    model = NodeModel(saved_model(store, "nodes", ranks=ranks), CPU)
+    model = NodeModel(saved_model(store, "nodes", ranks=ranks, known=known), CPU)
     nodes = np.array([4, 0, 9, 4, store.node("nobody"), store.node("late-a")])
     rows = model.probabilities(store, CUT, nodes)
     assert rows.dtype == np.float64

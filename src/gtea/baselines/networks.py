@@ -26,11 +26,11 @@ class BaselineClassifier(nn.Module):
         super().__init__()
         generator = torch.Generator().manual_seed(seed)
         self.embedder = build(config, spec, generator)
-        self.head = NodeHead(config, num_classes, generator)
+        self.head = NodeHead(config, num_classes, generator, spec.d_ranks)
 
     def forward(self, batch: Batch | EventBatch) -> Tensor:
         """Logits, [num_seeds, num_classes]."""
-        logits: Tensor = self.head(self.embedder(batch))
+        logits: Tensor = self.head(self.embedder(batch), batch.ranks)
         return logits
 
 

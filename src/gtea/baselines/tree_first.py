@@ -36,7 +36,8 @@ class TreeFirstClassifier(NodeClassifier):
 
     def __init__(self, config: ModelConfig, spec: InputSpec, num_classes: int, seed: int) -> None:
         super().__init__(config, spec, num_classes, seed)
-        self._sizes = spec.d_node_features, num_classes, seed
+        self._sizes = spec.d_node_features + spec.d_known, num_classes, seed
+        self._d_known = spec.d_known
         self.tree = self.sapling()
         self.trust = nn.Parameter(torch.ones(()))
         _begin_at_zero(self.head.mlp_3.out)
@@ -47,7 +48,7 @@ class TreeFirstClassifier(NodeClassifier):
 
     def own(self, batch: Batch) -> Tensor:
         """What the tree reads of a batch."""
-        return batch.node_features[: batch.num_within[0]]
+        return self._read(batch.node_features[: batch.num_within[0]], batch.ranks)
 
     def forward(self, batch: Batch, advice: Tensor | None = None) -> Tensor:
         """Logits, [num_seeds, num_classes].
@@ -55,12 +56,16 @@ class TreeFirstClassifier(NodeClassifier):
         Args:
             advice: Logits of other trees, for seeds that the model's own tree was grown from.
         """
-        return self.answer(self.gtea(batch), self.own(batch), batch.ranks, advice)
+        return self.answer(self.gtea(batch), batch.node_features[: batch.num_within[0]], batch.ranks, advice)
 
     def answer(self, z: Tensor, x: Tensor, ranks: Tensor | None, advice: Tensor | None = None) -> Tensor:
         """Logits of nodes with these embeddings and features."""
         own = super().answer(z, x, ranks)
-        return own + self.trust * _heard(self.tree(x) if advice is None else advice, own)
+        return own + self.trust * _heard(self.tree(self._read(x, ranks)) if advice is None else advice, own)
+
+    def _read(self, x: Tensor, ranks: Tensor | None) -> Tensor:
+        """What the tree reads of nodes: their features, and the classes known around them."""
+        return torch.cat([x, ranks[:, -self._d_known :]], dim=1) if self._d_known and ranks is not None else x
 
 
 class TreeFirstPredictor(LinkPredictor):

@@ -30,6 +30,9 @@ class FeaturesConfig:
     """Whether the head of a link model that reads a pair's history is told plain statistics of the pair, too."""
     ranks: bool = False
     """Whether the head that classifies an account is told the account's own features once more, as ranks."""
+    known: bool = False
+    """Whether that head is told which classes are known among those an account deals with, and among those whom these
+    deal with: by the labels of the training part, and never the account's own."""
     gaps: bool = True
     """Whether events also carry the time since the pair's event before."""
 

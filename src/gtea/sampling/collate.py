@@ -12,6 +12,7 @@ from gtea.batch import Batch
 from gtea.sampling.history_reader import HistoryReader
 from gtea.sampling.neighbours import NeighbourSampler, Strategy
 from gtea.sampling.node_features import NodeFeatures
+from gtea.sampling.own_ranks import OwnRanks
 from gtea.sampling.preprocessing import Preprocessing
 from gtea.store.view import View
 
@@ -37,11 +38,13 @@ class Collator:
         self._with_degrees = with_degrees
         self._sampler = NeighbourSampler(view, fanout, num_layers, strategy, seed)
         self._nodes = NodeFeatures(view, preprocessing.nodes)
+        self._ranks = OwnRanks(view, preprocessing)
 
     def batch(self, seeds: NDArray[np.integer[Any]], epoch: int = 0) -> Batch:
         """The batch of some seeds, each named once; row i of the model's output is seed i's."""
         found = self._sampler.sample(seeds, epoch)
-        features, ranks = self._nodes.rows(found.nodes), self.preprocessing.ranks
+        features = self._nodes.rows(found.nodes)
+        ranks = self._ranks.rows(found.nodes[: len(seeds)], features[: len(seeds)])
         return Batch(
             found.num_within,
             torch.from_numpy(features),
@@ -49,7 +52,7 @@ class Collator:
             torch.from_numpy(found.edge),
             self.reader.read(found.edges, found.seen_from),
             self._degrees(found.nodes) if self._with_degrees else None,
-            None if ranks is None else torch.from_numpy(ranks.transform(features[: len(seeds)])),
+            None if ranks is None else torch.from_numpy(ranks),
         )
 
     def _degrees(self, nodes: NDArray[np.int64]) -> torch.Tensor:

@@ -25,6 +25,7 @@ from gtea.sampling.histories import RaggedEvents
 from gtea.sampling.identity import keys_of_all
 from gtea.sampling.neighbours import Strategy, draw_distinct
 from gtea.sampling.node_features import NodeFeatures
+from gtea.sampling.own_ranks import OwnRanks
 from gtea.sampling.preprocessing import Preprocessing
 from gtea.sampling.timeline import Timeline, timeline_of
 from gtea.store.view import View
@@ -53,6 +54,7 @@ class EventCollator:
         self._keys = np.zeros(0, dtype=np.uint64) if strategy == "recent" else keys_of_all(view.store)
         self._events = EventEncoder(view.store, preprocessing.events, preprocessing.times)
         self._nodes = NodeFeatures(view, preprocessing.nodes)
+        self._ranks = OwnRanks(view, preprocessing)
 
     def batch(self, seeds: NDArray[np.integer[Any]], epoch: int = 0) -> EventBatch:
         """The batch of some seeds, all asking at the cut; row i of the model's output is seed i's."""
@@ -65,8 +67,11 @@ class EventCollator:
             asked, times = follow_events(self._graph, self._timeline, asked, places)
             nodes = np.concatenate([nodes, asked])
             within.append(len(nodes))
-        features = torch.from_numpy(self._nodes.rows(nodes))
-        return EventBatch(tuple(within), features, *(torch.cat(parts) for parts in zip(*chosen, strict=True)))
+        features = self._nodes.rows(nodes)
+        ranks = self._ranks.rows(nodes[: within[0]], features[: within[0]])
+        reached, age, event_features = (torch.cat(parts) for parts in zip(*chosen, strict=True))
+        heard = None if ranks is None else torch.from_numpy(ranks)
+        return EventBatch(tuple(within), torch.from_numpy(features), reached, age, event_features, heard)
 
     def _hop(
         self, nodes: NDArray[np.int64], times: NDArray[np.int64], places: NDArray[np.int64], first: int

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from gtea.config import InputSpec, RunConfig
+from gtea.errors import UsageError
 from gtea.sampling.collate import Collator
 from gtea.sampling.events import EventCollator
 from gtea.sampling.fitting import fit_preprocessing
+from gtea.sampling.known import KnownLabels
 from gtea.sampling.node_features import NodeKind
 from gtea.sampling.preprocessing import Preprocessing
 from gtea.store.store import Store
@@ -13,14 +15,19 @@ from gtea.store.store import Store
 _MINUTE_IN_DAYS = 1 / 1440
 
 
-def preprocessing_for(store: Store, cut: int, config: RunConfig, *, accounts_alone: bool = False) -> Preprocessing:
+def preprocessing_for(
+    store: Store, cut: int, config: RunConfig, *, accounts_alone: bool = False, known: KnownLabels | None = None
+) -> Preprocessing:
     """Learnt from what is before the cut, and nothing else.
 
     Args:
         accounts_alone: For a model that knows accounts by their own features only: by default these are statistics
             besides the node table, where there is one.
+        known: Labels of accounts, for ``features.known``.
     """
     features = config.features
+    if features.known and known is None:
+        raise UsageError("features.known: looks up labels of accounts, and links have none (got true). Leave it out.")
     return fit_preprocessing(
         store.as_of(cut),
         nodes=features.nodes or _default_kinds(store, accounts_alone),
@@ -29,6 +36,7 @@ def preprocessing_for(store: Store, cut: int, config: RunConfig, *, accounts_alo
         with_gap=features.gaps,
         pairs=features.pairs,
         ranks=features.ranks,
+        known=known if features.known else None,
     )
 
 
@@ -42,8 +50,17 @@ def input_spec(preprocessing: Preprocessing) -> InputSpec:
     """Widths of the inputs, and the periods from which the time encoding's frequencies start."""
     times = preprocessing.times
     shortest = 1 / times.unit if times.steps else _MINUTE_IN_DAYS
-    asked = (0 if scaler is None else len(scaler.names) for scaler in (preprocessing.pairs, preprocessing.ranks))
-    return InputSpec(preprocessing.d_node, preprocessing.d_event, shortest, max(times.span, 2 * shortest), *asked)
+    pairs, ranks = (0 if asked is None else len(asked.names) for asked in (preprocessing.pairs, preprocessing.ranks))
+    known = 0 if preprocessing.known is None else len(preprocessing.known.ranks.names)
+    return InputSpec(
+        preprocessing.d_node,
+        preprocessing.d_event,
+        shortest,
+        max(times.span, 2 * shortest),
+        pairs,
+        ranks + known,
+        known,
+    )
 
 
 def collator_for(

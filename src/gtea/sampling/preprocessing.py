@@ -8,7 +8,25 @@ from typing import Any
 from gtea.data.ranking import RankScaler
 from gtea.data.time_scaling import TimeScaler
 from gtea.sampling.event_features import EventPreprocessing
+from gtea.sampling.known import KnownLabels
 from gtea.sampling.node_features import NodePreprocessing
+
+
+@dataclass(frozen=True)
+class KnownAround:
+    """Labels that a model may look up around an account, and the ranks of what it finds."""
+
+    labels: KnownLabels
+    ranks: RankScaler
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in a model's file."""
+        return {"labels": self.labels.to_json(), "ranks": self.ranks.to_json()}
+
+    @staticmethod
+    def from_json(content: dict[str, Any]) -> KnownAround:
+        """Those of a model's file."""
+        return KnownAround(KnownLabels.from_json(content["labels"]), RankScaler.from_json(content["ranks"]))
 
 
 @dataclass(frozen=True)
@@ -22,6 +40,8 @@ class Preprocessing:
     """Of statistics of pairs; None where nobody asks for them."""
     ranks: RankScaler | None = None
     """Of the features of nodes; None where nobody asks for them."""
+    known: KnownAround | None = None
+    """Of the classes around nodes; None where nobody asks for them."""
 
     @property
     def d_event(self) -> int:
@@ -41,6 +61,7 @@ class Preprocessing:
             "nodes": self.nodes.to_json(),
             "pairs": None if self.pairs is None else self.pairs.to_json(),
             "ranks": None if self.ranks is None else self.ranks.to_json(),
+            "known": None if self.known is None else self.known.to_json(),
         }
 
     @staticmethod
@@ -50,5 +71,7 @@ class Preprocessing:
             TimeScaler.from_json(content["times"]),
             EventPreprocessing.from_json(content["events"]),
             NodePreprocessing.from_json(content["nodes"]),
-            *(RankScaler.from_json(content[name]) if content.get(name) else None for name in ("pairs", "ranks")),
+            RankScaler.from_json(content["pairs"]) if content.get("pairs") else None,
+            RankScaler.from_json(content["ranks"]) if content.get("ranks") else None,
+            KnownAround.from_json(content["known"]) if content.get("known") else None,
         )

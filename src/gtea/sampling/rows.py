@@ -10,20 +10,24 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gtea.sampling.node_features import NodeFeatures
+from gtea.sampling.own_ranks import OwnRanks
 from gtea.sampling.pair_statistics import PairStatistics, since_together
 from gtea.sampling.preprocessing import Preprocessing
 from gtea.store.view import View
 
 
 class NodeRows:
-    """Each account's own features, [num_seeds, d_node]."""
+    """Each account's own features and the classes known around it, [num_seeds, d_node + d_known]."""
 
     def __init__(self, view: View, preprocessing: Preprocessing) -> None:
         self._nodes = NodeFeatures(view, preprocessing.nodes)
+        self._ranks = OwnRanks(view, preprocessing)
 
     def batch(self, seeds: NDArray[np.integer[Any]], epoch: int = 0) -> Tensor:
         """One row for each account, the same in every epoch."""
-        return torch.from_numpy(self._nodes.rows(np.asarray(seeds, dtype=np.int64)))
+        nodes = np.asarray(seeds, dtype=np.int64)
+        features, around = self._nodes.rows(nodes), self._ranks.around(nodes)
+        return torch.from_numpy(features if around is None else np.concatenate([features, around], axis=1))
 
 
 class PairRows:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
 from gtea.checkpoint import SavedModel, load_model
 from gtea.config import InputSpec, RunConfig, config_from_json
@@ -20,6 +20,7 @@ from gtea.nn.link_predictor import LinkPredictor
 from gtea.nn.model import GTEA
 from gtea.sampling.collate import distinct
 from gtea.sampling.history_reader import HistoryReader
+from gtea.sampling.own_ranks import OwnRanks
 from gtea.sampling.pairs import PairHistories, ranked_statistics
 from gtea.sampling.preprocessing import Preprocessing
 from gtea.scoring.exact import Known, embed_exactly
@@ -94,17 +95,15 @@ class NodeModel(_Model):
             return self._sampled(self.network, store, cut).probabilities(nodes)
         unique, places = np.unique(nodes, return_inverse=True)
         z, x = self._known(store, cut, unique, way)
+        own = OwnRanks(store.as_of(cut), self.preprocessing)
+        parts = []
         with torch.inference_mode():
-            parts = [
-                torch.softmax(self.network.answer(*some, self._ranks(some[1])).double(), dim=1).cpu()
-                for some in zip(torch.split(z, _AT_A_TIME), torch.split(x, _AT_A_TIME), strict=True)
-            ]
+            for first in range(0, max(len(unique), 1), _AT_A_TIME):
+                some = slice(first, first + _AT_A_TIME)
+                ranks = own.rows(unique[some], x[some].cpu().numpy())
+                heard = None if ranks is None else torch.from_numpy(ranks).to(self.device)
+                parts.append(torch.softmax(self.network.answer(z[some], x[some], heard).double(), dim=1).cpu())
         return require_finite(torch.cat(parts).numpy())[places]
-
-    def _ranks(self, x: Tensor) -> Tensor | None:
-        """Features of accounts as ranks, if the head reads them."""
-        scaler = self.preprocessing.ranks
-        return None if scaler is None else torch.from_numpy(scaler.transform(x.cpu().numpy())).to(self.device)
 
     def embeddings(self, store: Store, cut: int, nodes: NDArray[np.int64], way: Way = EXACT) -> NDArray[np.float64]:
         """The embeddings z of nodes as of a cut, [num_nodes, d_node]: what the head makes its answer from."""

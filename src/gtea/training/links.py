@@ -48,6 +48,9 @@ class LinkRun:
         """One answer: the probability of a link."""
         return {"task": "links"}
 
+    def known(self) -> None:
+        """Accounts have no labels here."""
+
     def network(self, spec: InputSpec) -> nn.Module:
         """The configured family and, of networks, the head that the configuration names."""
         return family_of(self.config.model).predictor(self.config.model, spec, self.config.train.seed)

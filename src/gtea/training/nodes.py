@@ -18,6 +18,7 @@ from torch.nn import functional
 from gtea.config import InputSpec, RunConfig
 from gtea.families import NodeBatches, family_of
 from gtea.inference import NodeScorer
+from gtea.sampling.known import KnownLabels, known_labels
 from gtea.sampling.preprocessing import Preprocessing
 from gtea.sampling.rows import NodeRows
 from gtea.store.store import Store
@@ -49,6 +50,11 @@ class NodeRun:
     def answers(self) -> dict[str, Any]:
         """The classes."""
         return {"task": "nodes", "classes": list(self.labels.classes), "positive": self.positive}
+
+    def known(self) -> KnownLabels:
+        """The labels of the training part."""
+        part, labels = self.split.train.index, self.labels
+        return known_labels(self.store, labels.nodes[part], labels.targets[part], labels.classes)
 
     def network(self, spec: InputSpec) -> nn.Module:
         """The configured family and, of networks, the head of Eq. 8."""

@@ -49,6 +49,9 @@ class PairRun:
         """One answer, the probability of a link, and how the given labels say it."""
         return {"task": "links", "classes": list(self.pairs.classes), "positive": self.pairs.classes[1]}
 
+    def known(self) -> None:
+        """Accounts have no labels here."""
+
     def network(self, spec: InputSpec) -> nn.Module:
         """The configured family and, of networks, the head that the configuration names."""
         return family_of(self.config.model).predictor(self.config.model, spec, self.config.train.seed)

@@ -21,6 +21,7 @@ from gtea.config import InputSpec, RunConfig
 from gtea.families import family_of
 from gtea.nn.compiled import arithmetic
 from gtea.sampling.inputs import input_spec, preprocessing_for
+from gtea.sampling.known import KnownLabels
 from gtea.sampling.loader import Loader
 from gtea.sampling.preprocessing import Preprocessing
 from gtea.store.store import Store
@@ -78,6 +79,9 @@ class Task(Protocol[Network]):
     def answers(self) -> dict[str, Any]:
         """The task and what its answers mean, as they stand in the model's configuration."""
 
+    def known(self) -> KnownLabels | None:
+        """Labels of accounts that a network may be told, those of the training part; None where there are none."""
+
     def network(self, spec: InputSpec) -> Network:
         """The network before training."""
 
@@ -132,7 +136,8 @@ def _trained(task: Task[Network], listener: Listener, *, resume: bool) -> tuple[
     """The network with its best weights."""
     torch.use_deterministic_algorithms(True)
     alone = not family_of(task.config.model).reads_events
-    preprocessing = preprocessing_for(task.store, task.split.train.as_of, task.config, accounts_alone=alone)
+    cut, known = task.split.train.as_of, task.known()
+    preprocessing = preprocessing_for(task.store, cut, task.config, accounts_alone=alone, known=known)
     network = task.network(input_spec(preprocessing)).to(task.device)
     if not resume:
         # Not earlier: what the store can't give, or the settings can't have, leaves no run behind.
