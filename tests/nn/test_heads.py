@@ -72,3 +72,19 @@ def test_ranks_of_an_account_are_read_where_there_are_some() -> None:
     other[1, 0] = 1 - other[1, 0]
     same = (head(Z_U, ranks) == head(Z_U, other)).all(1)
     assert same.tolist() == [True, False, True, True]
+
+
+def test_votes_of_known_classes_count_alike_for_every_class() -> None:
+    """Swap what is known of two classes, and their votes are swapped."""
+    head = NodeHead(CONFIG, 3, seeded(), d_ranks=8, d_known=6)
+    told = torch.rand(4, 8, generator=seeded(4))
+    swapped = told[:, [0, 1, 3, 2, 4, 6, 5, 7]]
+    assert head.vote is not None
+    torch.nn.init.zeros_(head.bins.into.weight)  # what is left of the ranks are the votes
+    one, other = head(Z_U, told), head(Z_U, swapped)
+    without = NodeHead(CONFIG, 3, seeded(), d_ranks=8)
+    without.load_state_dict({name: w for name, w in head.state_dict().items() if not name.startswith("vote")})
+    votes, exchanged = one - without(Z_U, told), other - without(Z_U, told)
+    torch.testing.assert_close(votes[:, [1, 0, 2]], exchanged)
+    by_hand = [[head.vote(torch.stack([row[2 + c], row[5 + c]])[None]).item() for c in range(3)] for row in told]
+    torch.testing.assert_close(votes, torch.tensor(by_hand))

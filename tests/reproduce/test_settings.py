@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gtea.config import BASELINES, VARIANTS, RunConfig
+from gtea.config import BASELINES, GTEA_MODELS, RunConfig
 from gtea.data.datasets import DATASETS
 from gtea.reproduce import settings
 from gtea.reproduce.paper import MODELS, paper_column
@@ -29,7 +29,7 @@ def test_every_entry_is_of_something_there_is_and_can_be() -> None:
         assert set(entry) <= {"positive", "paper", "temporal"}
         task = "nodes" if data == PAYMENTS else DATASETS[data].task
         for protocol in set(entry) - {"positive"}:
-            assert set(entry[protocol]) <= {"all", "gtea", *VARIANTS, *BASELINES}
+            assert set(entry[protocol]) <= {"all", "gtea", *GTEA_MODELS, *BASELINES}
             for model in (*MODELS, "tree", *(["edgebank"] if task == "links" else [])):
                 laid_over(default_config(task, model), data, protocol, model)  # type: ignore[arg-type]
     assert positive_of("bitcoin_otc") == "fraud"

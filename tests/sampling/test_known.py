@@ -122,8 +122,8 @@ def test_it_goes_into_a_model_s_file_and_comes_back(random_store: Callable[..., 
     store = random_store()
     labels = known(store, {f"account-{i}": CLASSES[i % 3] for i in range(20)})
     preprocessing = fit_preprocessing(store.as_of(120), known=labels)
-    assert preprocessing.known is not None
-    assert preprocessing.known.ranks.names == ("known_near_bad", "known_near_good", "known_near_odd",
+    assert preprocessing.known == labels
+    assert labels.names == ("known_near_bad", "known_near_good", "known_near_odd",
                                                "known_next_bad", "known_next_good", "known_next_odd")  # fmt: skip
     assert Preprocessing.from_json(json.loads(json.dumps(preprocessing.to_json()))) == preprocessing
     assert Preprocessing.from_json(dataclasses.replace(preprocessing, known=None).to_json()).known is None

@@ -88,7 +88,7 @@ def test_only_the_training_part_is_written_into_the_model(letters: Store, tmp_pa
     train_task(run, silent)
     known = NodeModel.open(run.folder, CPU).preprocessing.known
     assert known is not None
-    assert known.labels.keys == tuple(sorted(keys_of_nodes(letters, labels.nodes[run.split.train.index]).tolist()))
+    assert known.keys == tuple(sorted(keys_of_nodes(letters, labels.nodes[run.split.train.index]).tolist()))
 
 
 def test_links_have_no_labels_to_look_up(gtea: Any, letters: Store, tmp_path: Path) -> None:

@@ -41,6 +41,8 @@ class TreeFirstClassifier(NodeClassifier):
         self.tree = self.sapling()
         self.trust = nn.Parameter(torch.ones(()))
         _begin_at_zero(self.head.mlp_3.out)
+        if self.head.vote is not None:
+            _begin_at_zero(self.head.vote.into)
 
     def sapling(self) -> Forest:
         """A tree of the right sizes that has learnt nothing yet."""

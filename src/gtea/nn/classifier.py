@@ -18,7 +18,7 @@ class NodeClassifier(nn.Module):
         super().__init__()
         generator = torch.Generator().manual_seed(seed)
         self.gtea = GTEA(config, spec, generator)
-        self.head = NodeHead(config, num_classes, generator, spec.d_ranks)
+        self.head = NodeHead(config, num_classes, generator, spec.d_ranks, spec.d_known)
 
     @property
     def embedder(self) -> GTEA:

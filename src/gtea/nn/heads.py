@@ -11,19 +11,27 @@ from gtea.config import ModelConfig
 from gtea.nn.mlp import MLP
 from gtea.nn.soft_bins import SoftBins
 
+_REACHES = 2
+"""How far away known classes are looked up: near, and next to those."""
+
 
 class NodeHead(nn.Module):
     """Eq. 8: y_u = softmax(MLP_3(z_u)), for any number of classes.
 
     Beyond the paper, where nodes come with ranks of their own features: MLP_3([z_u || soft bins of the ranks]), so that
-    what a tree would see of the account alone need not go through the layers.
+    what a tree would see of the account alone need not go through the layers. Where the last of them tell which classes
+    are known around the node (``gtea.sampling.known``), each class also gets a vote that is counted alike for all:
+    logit_c + soft bins of (near_c, next_c), so that a class of a handful of examples profits from all others.
     """
 
-    def __init__(self, config: ModelConfig, num_classes: int, generator: torch.Generator, d_ranks: int = 0) -> None:
+    def __init__(
+        self, config: ModelConfig, num_classes: int, generator: torch.Generator, d_ranks: int = 0, d_known: int = 0
+    ) -> None:
         super().__init__()
         self.bins = SoftBins(d_ranks, config.d_mlp, generator) if d_ranks else None
         d_in = config.d_node + (config.d_mlp if d_ranks else 0)
         self.mlp_3 = MLP(d_in, config.d_mlp, num_classes, config.dropout, generator)
+        self.vote = SoftBins(_REACHES, 1, generator) if d_known else None
 
     def forward(self, z: Tensor, ranks: Tensor | None = None) -> Tensor:
         """Class logits, [num_nodes, num_classes]."""
@@ -31,7 +39,12 @@ class NodeHead(nn.Module):
             assert ranks is not None, "the model was built for nodes with ranks"
             z = torch.cat([z, torch.relu(self.bins(ranks.to(z.dtype)))], dim=-1)
         logits: Tensor = self.mlp_3(z)
-        return logits
+        if self.vote is None:
+            return logits
+        assert ranks is not None, "the model was built for nodes with known classes around them"
+        around = ranks[:, -_REACHES * logits.shape[1] :].to(z.dtype).reshape(len(z), _REACHES, -1)
+        votes: Tensor = self.vote(around.transpose(1, 2).flatten(0, 1))
+        return logits + votes.view_as(logits)
 
 
 class LinkHead(nn.Module, ABC):

@@ -19,10 +19,10 @@ from gtea.data.time_scaling import TimeScaler, fit_times
 from gtea.data.vocabulary import fit_vocabulary
 from gtea.errors import UsageError
 from gtea.sampling.event_features import EventPreprocessing, numeric_columns
-from gtea.sampling.known import KnownLabels, KnownNeighbours
+from gtea.sampling.known import KnownLabels
 from gtea.sampling.node_features import NodeFeatures, NodeKind, NodePreprocessing, node_columns
 from gtea.sampling.pair_statistics import PAIR_STATISTICS, PairStatistics
-from gtea.sampling.preprocessing import KnownAround, Preprocessing
+from gtea.sampling.preprocessing import Preprocessing
 from gtea.sampling.statistics import ageless, statistic_names, statistics
 from gtea.store.view import View
 
@@ -67,7 +67,7 @@ def fit_preprocessing(
         of_nodes,
         fit_pairs(view, times) if pairs else None,
         fit_node_ranks(view, of_nodes) if ranks else None,
-        fit_known(view, known) if known else None,
+        known,
     )
 
 
@@ -122,12 +122,6 @@ def fit_nodes(
 def fit_node_ranks(view: View, nodes: NodePreprocessing) -> RankScaler:
     """Ranks of nodes' features as they are scaled, from accounts that have an event before the cut."""
     return fit_ranks(nodes.names, NodeFeatures(view, nodes).compute(_visible_nodes(view)))
-
-
-def fit_known(view: View, labels: KnownLabels) -> KnownAround:
-    """Ranks of the classes around nodes, from accounts that have an event before the cut."""
-    rows = KnownNeighbours(view, labels).rows(_visible_nodes(view))
-    return KnownAround(labels, fit_ranks(labels.names, rows))
 
 
 def fit_pairs(view: View, times: TimeScaler) -> RankScaler:

@@ -51,7 +51,7 @@ def input_spec(preprocessing: Preprocessing) -> InputSpec:
     times = preprocessing.times
     shortest = 1 / times.unit if times.steps else _MINUTE_IN_DAYS
     pairs, ranks = (0 if asked is None else len(asked.names) for asked in (preprocessing.pairs, preprocessing.ranks))
-    known = 0 if preprocessing.known is None else len(preprocessing.known.ranks.names)
+    known = 0 if preprocessing.known is None else len(preprocessing.known.names)
     return InputSpec(
         preprocessing.d_node,
         preprocessing.d_event,

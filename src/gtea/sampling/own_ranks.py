@@ -1,4 +1,4 @@
-"""What the head alone is told about an account itself: ranks of its features, and of the classes around it."""
+"""What the head alone is told about an account itself: ranks of its features, and the classes known around it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ class OwnRanks:
 
     def __init__(self, view: View, preprocessing: Preprocessing) -> None:
         self._of_features = preprocessing.ranks
-        self._known = preprocessing.known
-        self._around = None if self._known is None else KnownNeighbours(view, self._known.labels)
+        self._known = None if preprocessing.known is None else KnownNeighbours(view, preprocessing.known)
 
     def rows(self, nodes: NDArray[np.int64], features: NDArray[np.float32]) -> NDArray[np.float32] | None:
         """One row for each node, [num_nodes, d_ranks]; None where nothing is asked for.
@@ -32,6 +31,5 @@ class OwnRanks:
 
     def around(self, nodes: NDArray[np.int64]) -> NDArray[np.float32] | None:
         """The last columns alone: the classes known around each node."""
-        if self._known is None or self._around is None:
-            return None
-        return self._known.ranks.transform(self._around.rows(nodes))
+        # Roots: what a hub passes on from one partner to the next is a sliver, and slivers differ.
+        return None if self._known is None else np.sqrt(self._known.rows(nodes)).astype(np.float32)

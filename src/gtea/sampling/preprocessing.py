@@ -13,23 +13,6 @@ from gtea.sampling.node_features import NodePreprocessing
 
 
 @dataclass(frozen=True)
-class KnownAround:
-    """Labels that a model may look up around an account, and the ranks of what it finds."""
-
-    labels: KnownLabels
-    ranks: RankScaler
-
-    def to_json(self) -> dict[str, Any]:
-        """As it stands in a model's file."""
-        return {"labels": self.labels.to_json(), "ranks": self.ranks.to_json()}
-
-    @staticmethod
-    def from_json(content: dict[str, Any]) -> KnownAround:
-        """Those of a model's file."""
-        return KnownAround(KnownLabels.from_json(content["labels"]), RankScaler.from_json(content["ranks"]))
-
-
-@dataclass(frozen=True)
 class Preprocessing:
     """How times, events and nodes are made fit for a network."""
 
@@ -40,8 +23,8 @@ class Preprocessing:
     """Of statistics of pairs; None where nobody asks for them."""
     ranks: RankScaler | None = None
     """Of the features of nodes; None where nobody asks for them."""
-    known: KnownAround | None = None
-    """Of the classes around nodes; None where nobody asks for them."""
+    known: KnownLabels | None = None
+    """Labels to be looked up around nodes; None where nobody asks for them."""
 
     @property
     def d_event(self) -> int:
@@ -73,5 +56,5 @@ class Preprocessing:
             NodePreprocessing.from_json(content["nodes"]),
             RankScaler.from_json(content["pairs"]) if content.get("pairs") else None,
             RankScaler.from_json(content["ranks"]) if content.get("ranks") else None,
-            KnownAround.from_json(content["known"]) if content.get("known") else None,
+            KnownLabels.from_json(content["known"]) if content.get("known") else None,
         )
