@@ -39,7 +39,8 @@ def _bars(title: str, compared: Sequence[Compared]) -> Figure:
     for panel, metric in zip(panels, _METRICS, strict=True):
         _draw_bars(panel, metric, compared)
     low = min(min(row.values(m)) for each in compared for row in each.rows for m in _METRICS if row.finished)
-    panels[0].set_ylim(_below(low), None)
+    # No share is above 1, whatever an error bar says; a little more, so that dots at 1 are whole.
+    panels[0].set_ylim(_below(low), min(panels[0].get_ylim()[1], 1 + 0.03 * (1 - _below(low))))
     panels[0].set_ylabel("test part; the axis does not begin at 0" if _below(low) else "test part")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower right", ncols=len(labels), frameon=False, fontsize=9)
