@@ -60,7 +60,7 @@ def test_company_tells_where_nothing_else_does(letters: Store, tmp_path: Path, f
 
 
 def test_and_without_it_a_tree_is_at_chance(letters: Store, tmp_path: Path) -> None:
-    run = run_of(letters, tmp_path / "m", departments(letters), "model.family=tree")
+    run = run_of(letters, tmp_path / "m", departments(letters), "model.family=tree", "features.known=false")
     assert train_task(run, silent).metrics["test"]["accuracy"] < 0.6
 
 
@@ -88,6 +88,8 @@ def test_only_the_training_part_is_written_into_the_model(letters: Store, tmp_pa
     train_task(run, silent)
     known = NodeModel.open(run.folder, CPU).preprocessing.known
     assert known is not None
+    card = (run.folder / "MODEL_CARD.md").read_text()
+    assert f"Labels of {len(run.split.train.index)} training accounts are part of the model" in card
     assert known.keys == tuple(sorted(keys_of_nodes(letters, labels.nodes[run.split.train.index]).tolist()))
 
 

@@ -42,7 +42,7 @@ class NodeHead(nn.Module):
         if self.vote is None:
             return logits
         assert ranks is not None, "the model was built for nodes with known classes around them"
-        around = ranks[:, -_REACHES * logits.shape[1] :].to(z.dtype).reshape(len(z), _REACHES, -1)
+        around = ranks[:, -_REACHES * logits.shape[1] :].to(z.dtype).reshape(len(z), _REACHES, logits.shape[1])
         votes: Tensor = self.vote(around.transpose(1, 2).flatten(0, 1))
         return logits + votes.view_as(logits)
 

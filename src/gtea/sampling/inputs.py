@@ -23,7 +23,7 @@ def preprocessing_for(
     Args:
         accounts_alone: For a model that knows accounts by their own features only: by default these are statistics
             besides the node table, where there is one.
-        known: Labels of accounts, for ``features.known``.
+        known: Labels of accounts, to be looked up if the configuration says so.
     """
     features = config.features
     if features.known and known is None:
@@ -36,7 +36,7 @@ def preprocessing_for(
         with_gap=features.gaps,
         pairs=features.pairs,
         ranks=features.ranks,
-        known=known if features.known else None,
+        known=known if config.looks_up_labels else None,
     )
 
 

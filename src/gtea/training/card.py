@@ -26,6 +26,7 @@ def model_card(model: SavedModel) -> str:
         f"{facts['threads']} threads, gtea {facts['versions']['gtea']}, torch {facts['versions']['torch']}",
         f"- Data digest: `{facts['data_digest']}`",
         f"- {_epochs(metrics)}",
+        *_labels_inside(model),
         "",
         "## How it was judged",
         "",
@@ -55,6 +56,17 @@ def _what(chosen: Mapping[str, Any], num_weights: int) -> str:
     if family in _AT_ONCE:
         return f"{_AT_ONCE[family]}, {num_weights:,} numbers. A baseline: what GTEA is compared with."
     return f"{family}, {layers} A baseline: what GTEA is compared with."
+
+
+def _labels_inside(model: SavedModel) -> list[str]:
+    """Whoever passes the model on should know that labels go with it."""
+    known = model.preprocessing.get("known")
+    if not known:
+        return []
+    return [
+        f"- Labels of {len(known['keys']):,} training accounts are part of the model, under 64-bit keys of their ids: "
+        "it looks up which classes are known among those an account deals with, never the account's own"
+    ]
 
 
 def _epochs(metrics: Mapping[str, Any]) -> str:
