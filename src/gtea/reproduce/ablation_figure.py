@@ -33,7 +33,7 @@ def _bars(title: str, compared: Sequence[Compared]) -> Figure:
     """As in the paper's figure: one group of bars for each variant."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(3.2 + 1.7 * len(compared), 3.8), layout="constrained")
+    figure = Figure(figsize=(max(6.8, 3.2 + 1.7 * len(compared)), 3.8), layout="constrained")
     figure.suptitle(f"{title}: how neighbours are weighed", x=0.01, ha="left", fontsize=11)
     panels = figure.subplots(1, len(_METRICS), sharey=True)
     for panel, metric in zip(panels, _METRICS, strict=True):
