@@ -81,10 +81,12 @@ def test_votes_of_known_classes_count_alike_for_every_class() -> None:
     swapped = told[:, [0, 1, 3, 2, 4, 6, 5, 7]]
     assert head.vote is not None
     torch.nn.init.zeros_(head.bins.into.weight)  # what is left of the ranks are the votes
+    assert torch.equal(head(Z_U, told), head(Z_U, 1 - told))  # which begin at nothing
+    torch.nn.init.normal_(head.vote.into.weight, generator=seeded(5))
     one, other = head(Z_U, told), head(Z_U, swapped)
     without = NodeHead(CONFIG, 3, seeded(), d_ranks=8)
     without.load_state_dict({name: w for name, w in head.state_dict().items() if not name.startswith("vote")})
     votes, exchanged = one - without(Z_U, told), other - without(Z_U, told)
     torch.testing.assert_close(votes[:, [1, 0, 2]], exchanged)
-    by_hand = [[head.vote(torch.stack([row[2 + c], row[5 + c]])[None]).item() for c in range(3)] for row in told]
+    by_hand = [[4 * head.vote(torch.stack([row[2 + c], row[5 + c]])[None]).item() for c in range(3)] for row in told]
     torch.testing.assert_close(votes, torch.tensor(by_hand))

@@ -25,6 +25,7 @@ from gtea.config import InputSpec, ModelConfig
 from gtea.errors import UsageError
 from gtea.nn.classifier import NodeClassifier
 from gtea.nn.heads import PairHead
+from gtea.nn.initial import begin_at_zero
 from gtea.nn.link_predictor import LinkPredictor
 
 _LOUDEST = 12.0
@@ -40,9 +41,7 @@ class TreeFirstClassifier(NodeClassifier):
         self._d_known = spec.d_known
         self.tree = self.sapling()
         self.trust = nn.Parameter(torch.ones(()))
-        _begin_at_zero(self.head.mlp_3.out)
-        if self.head.vote is not None:
-            _begin_at_zero(self.head.vote.into)
+        begin_at_zero(self.head.mlp_3.out)
 
     def sapling(self) -> Forest:
         """A tree of the right sizes that has learnt nothing yet."""
@@ -83,7 +82,7 @@ class TreeFirstPredictor(LinkPredictor):
         self._sizes = spec.d_pair_statistics, seed
         self.tree = self.sapling()
         self.trust = nn.Parameter(torch.ones(()))
-        _begin_at_zero(self.head.mlp.out)
+        begin_at_zero(self.head.mlp.out)
 
     def sapling(self) -> PairForest:
         """A tree of the right sizes that has learnt nothing yet."""
@@ -142,8 +141,3 @@ class CrossFitted:
 
 def _heard(advice: Tensor, own: Tensor) -> Tensor:
     return advice.to(own).clamp(-_LOUDEST, _LOUDEST)
-
-
-def _begin_at_zero(layer: nn.Linear) -> None:
-    nn.init.zeros_(layer.weight)
-    nn.init.zeros_(layer.bias)

@@ -8,11 +8,14 @@ import torch
 from torch import Tensor, nn
 
 from gtea.config import ModelConfig
+from gtea.nn.initial import begin_at_zero
 from gtea.nn.mlp import MLP
 from gtea.nn.soft_bins import SoftBins
 
 _REACHES = 2
 """How far away known classes are looked up: near, and next to those."""
+_LOUDNESS = 4.0
+"""Of votes: few weights that start at zero have to be heard within the few steps that few examples make."""
 
 
 class NodeHead(nn.Module):
@@ -21,7 +24,7 @@ class NodeHead(nn.Module):
     Beyond the paper, where nodes come with ranks of their own features: MLP_3([z_u || soft bins of the ranks]), so that
     what a tree would see of the account alone need not go through the layers. Where the last of them tell which classes
     are known around the node (``gtea.sampling.known``), each class also gets a vote that is counted alike for all:
-    logit_c + soft bins of (near_c, next_c), so that a class of a handful of examples profits from all others.
+    logit_c + 4 * soft bins of (near_c, next_c), so that a class of a handful of examples profits from all others.
     """
 
     def __init__(
@@ -32,6 +35,8 @@ class NodeHead(nn.Module):
         d_in = config.d_node + (config.d_mlp if d_ranks else 0)
         self.mlp_3 = MLP(d_in, config.d_mlp, num_classes, config.dropout, generator)
         self.vote = SoftBins(_REACHES, 1, generator) if d_known else None
+        if self.vote is not None:
+            begin_at_zero(self.vote.into)
 
     def forward(self, z: Tensor, ranks: Tensor | None = None) -> Tensor:
         """Class logits, [num_nodes, num_classes]."""
@@ -44,7 +49,7 @@ class NodeHead(nn.Module):
         assert ranks is not None, "the model was built for nodes with known classes around them"
         around = ranks[:, -_REACHES * logits.shape[1] :].to(z.dtype).reshape(len(z), _REACHES, logits.shape[1])
         votes: Tensor = self.vote(around.transpose(1, 2).flatten(0, 1))
-        return logits + votes.view_as(logits)
+        return logits + _LOUDNESS * votes.view_as(logits)
 
 
 class LinkHead(nn.Module, ABC):

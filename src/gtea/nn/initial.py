@@ -21,3 +21,9 @@ def linear(d_in: int, d_out: int, generator: torch.Generator) -> nn.Linear:
     layer.weight = uniform(d_out, d_in, bound=d_in**-0.5, generator=generator)
     layer.bias = uniform(d_out, bound=d_in**-0.5, generator=generator)
     return layer
+
+
+def begin_at_zero(layer: nn.Linear) -> None:
+    """Let a layer say nothing before it has learnt something."""
+    nn.init.zeros_(layer.weight)
+    nn.init.zeros_(layer.bias)
