@@ -95,12 +95,15 @@ def test_interrupted_it_says_so_and_goes_on(gtea: Run, words: Words, tmp_path: P
             ended.wait(3)
 
     ended, fingers = threading.Event(), threading.Thread(target=press)
+    # Tests that were started in the background are born deaf to Ctrl-C.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     fingers.start()
     try:
         outcome = gtea(*asked, *patient)
     finally:
         ended.set()
-    fingers.join()
+        fingers.join()
+        signal.signal(signal.SIGINT, before)
     assert outcome.code == 130
     assert outcome.err.splitlines()[-1] == "interrupted; what was finished is kept"
     assert len(outcomes(tmp_path)) == 1
