@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from gtea.reproduce import settings
 from gtea.reproduce.paper import MODELS, paper_column
 from gtea.reproduce.runs import default_config
 from gtea.reproduce.settings import laid_over, positive_of
-from gtea.reproduce.subject import PAYMENTS, Subject
+from gtea.reproduce.subject import PAYMENTS
 
 NAMES = (*DATASETS, PAYMENTS)
 
@@ -32,8 +31,7 @@ def test_every_entry_is_of_something_there_is_and_can_be() -> None:
         for protocol in set(entry) - {"positive"}:
             assert set(entry[protocol]) <= {"all", "gtea", *GTEA_MODELS, *BASELINES}
             for model in (*MODELS, "tree", *(["edgebank"] if task == "links" else [])):
-                begun = default_config(Subject(data, task, Path("store"), None), model)
-                laid_over(begun, data, protocol, model)  # type: ignore[arg-type]
+                laid_over(default_config(task, model), data, protocol, model)  # type: ignore[arg-type]
     assert positive_of("bitcoin_otc") == "fraud"
     assert positive_of("nobody knows") is None
 

@@ -30,10 +30,10 @@ class FeaturesConfig:
     """Whether the head of a link model that reads a pair's history is told plain statistics of the pair, too."""
     ranks: bool = False
     """Whether the head that classifies an account is told the account's own features once more, as ranks."""
-    known: bool | None = None
+    known: bool = False
     """Whether that head is told which classes are known among those an account deals with, and among those whom these
-    deal with: by the labels of the training part, and never the account's own. None stands for yes, unless the model is
-    one of the published networks to compare with. In the paper nobody is told."""
+    deal with: by the labels of the training part, and never the account's own. It tells much where labelled accounts
+    are spread over the crowd, and misleads where those to be scored deal with others than they do, so it is off."""
     gaps: bool = True
     """Whether events also carry the time since the pair's event before."""
 
@@ -114,11 +114,6 @@ class RunConfig:
                 raise UsageError(f"{name} must be at least {least} (got {value}). Try {least}.")
         if not 0 < self.train.lr < 10:
             raise UsageError(f"train.lr must be above 0 and below 10 (got {self.train.lr}). Try 0.001.")
-
-    @property
-    def looks_up_labels(self) -> bool:
-        """What ``features.known`` says or, where it says nothing, stands for."""
-        return self.model.family in ("gtea", "tree") if self.features.known is None else self.features.known
 
     def to_json(self) -> dict[str, Any]:
         """The resolved configuration, as it is saved with a run."""

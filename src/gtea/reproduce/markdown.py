@@ -99,10 +99,7 @@ def settings_lines(rows: Sequence[Row]) -> list[str]:
     """What differs from gtea's defaults: in all rows, and in single ones."""
     per_row = [{name: json.dumps(value) for name, value in row.jobs[0].settings.items()} for row in rows]
     common = {name: value for name, value in per_row[0].items() if all(each.get(name) == value for each in per_row)}
-    subject = rows[0].jobs[0].subject
-    untold = subject.task == "nodes" and not subject.own
-    unless = " (`features.known=false`, as in the paper, unless it is named)" if untold else ""
-    lines = [f"Settings besides gtea's defaults{unless}: {_shown(common) or 'none'}."]
+    lines = [f"Settings besides gtea's defaults: {_shown(common) or 'none'}."]
     for row, settings in zip(rows, per_row, strict=True):
         own = {name: value for name, value in settings.items() if name not in common}
         if own:

@@ -69,7 +69,7 @@ class Plan:
 
     def _config(self, subject: Subject, point: Point) -> RunConfig:
         """Defaults, settings.toml, --config, --set, the point's own, the protocol's: later ones win."""
-        config = laid_over(default_config(subject, point.model), subject.name, self.protocol, point.model)
+        config = laid_over(default_config(subject.task, point.model), subject.name, self.protocol, point.model)
         config = read_config(self.config, self.settings, config)
         config = with_settings(config, point.settings, point.label)
         _require_model(config, point.model)

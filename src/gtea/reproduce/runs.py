@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from gtea.config import FeaturesConfig, RunConfig, link_defaults, variant
+from gtea.config import RunConfig, link_defaults, variant
 from gtea.data.atomic import replace_json
 from gtea.errors import ModelError
 from gtea.reproduce.subject import Subject
@@ -64,7 +64,7 @@ class Job:
     @cached_property
     def settings(self) -> dict[str, Any]:
         """The settings with an effect that are not gtea's defaults, by their dotted names."""
-        return differences(self.config, default_config(self.subject, self.model))
+        return differences(self.config, default_config(self.subject.task, self.model))
 
     @cached_property
     def stem(self) -> str:
@@ -133,11 +133,9 @@ class Outcome:
         return Repeat(self.fold, self.seed).label
 
 
-def default_config(subject: Subject, model: str) -> RunConfig:
-    """What a run begins with: gtea's defaults; where the paper is reproduced, no model is told labels to begin with."""
-    if subject.task == "links":
-        return link_defaults(variant(model))
-    return RunConfig(model=variant(model), features=FeaturesConfig(known=None if subject.own else False))
+def default_config(task: str, model: str) -> RunConfig:
+    """What a run begins with."""
+    return link_defaults(variant(model)) if task == "links" else RunConfig(model=variant(model))
 
 
 def differences(config: RunConfig, base: RunConfig) -> dict[str, Any]:

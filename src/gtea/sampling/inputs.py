@@ -36,7 +36,7 @@ def preprocessing_for(
         with_gap=features.gaps,
         pairs=features.pairs,
         ranks=features.ranks,
-        known=known if config.looks_up_labels else None,
+        known=known if features.known else None,
     )
 
 
