@@ -229,5 +229,6 @@ def _typed(name: str, value: Any, kind: Any) -> Any:
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise UsageError(f"{name} must be of type {kind.__name__} (got {value!r}).")
+        example = {"bool": "true or false", "int": "10", "float": "0.1", "str": "a word"}[kind.__name__]
+        raise UsageError(f"{name} must be of type {kind.__name__} (got {value!r}). Try {example}.")
     return value
