@@ -183,7 +183,7 @@ def test_prepare_is_safe_to_repeat_and_refuses_what_is_not_its_own(gtea: Run, ba
     folder, out = own_copy(tmp_path / "data" / "ethereum_phishing"), tmp_path / "e"
     words = ("--from", tmp_path / "data")
     first = prepared(gtea, "ethereum_phishing", out, *words)
-    assert first["labels_left_out"] == {"not_in_the_store": 1, "class_too_small": 0}
+    assert first["labels_left_out"] == {"not_in_the_store": 1}
     assert (first["rows"], first["rows_known"], first["labelled"]) == (24, 516_292, 12)
     made = {path: path.stat().st_mtime_ns for path in (out / "store").rglob("*")}
     assert prepared(gtea, "ethereum_phishing", out, *words) == first
@@ -283,11 +283,11 @@ def test_the_next_command_trains_on_wikipedia(gtea: Run, data_folder: Path, tmp_
 
 # Labelled accounts that can be used, how many were left out and why, and the test parts of the five folds.
 NODES: dict[str, tuple[int, dict[str, int], list[int]]] = {
-    "ethereum_phishing": (3_360, {"not_in_the_store": 0, "class_too_small": 0}, [672] * 5),
-    "email_eu": (945, {"not_in_the_store": 0, "class_too_small": 20}, [189] * 5),
-    "bitcoin_otc": (316, {"not_in_the_store": 0, "class_too_small": 0}, [64, 63, 63, 63, 63]),
-    "primary_school": (242, {"not_in_the_store": 0, "class_too_small": 0}, [49, 49, 48, 48, 48]),
-    "amlsim": (19_980, {"not_in_the_store": 20, "class_too_small": 0}, [3_996] * 5),
+    "ethereum_phishing": (3_360, {"not_in_the_store": 0}, [672] * 5),
+    "email_eu": (965, {"not_in_the_store": 0}, [193] * 5),
+    "bitcoin_otc": (316, {"not_in_the_store": 0}, [64, 63, 63, 63, 63]),
+    "primary_school": (242, {"not_in_the_store": 0}, [49, 49, 48, 48, 48]),
+    "amlsim": (19_980, {"not_in_the_store": 20}, [3_996] * 5),
 }
 
 

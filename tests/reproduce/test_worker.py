@@ -52,7 +52,7 @@ def test_what_goes_wrong_is_told_as_if_it_had_gone_wrong_here(job: Job, data: Pa
     few = Plan("paper", settings=QUICK).jobs(own_subject(data / "tiny.store", labels), [Point("gcn", {}, "gcn")])[0][0]
     (line,) = asked(few, tmp_path / "out")
     assert isinstance(error_of(few, line), DataError)
-    assert "5 folds need at least 5 accounts of every class" in line["message"]
+    assert "5 folds need at least 5 accounts of each of two classes" in line["message"]
 
 
 def test_a_helper_that_died_and_one_with_a_bug(job: Job) -> None:

@@ -138,9 +138,9 @@ def test_folds_come_from_the_seed_alone(shop: Store) -> None:
     assert tests(stratified_folds(labels, shop, seed=3)) != tests(stratified_folds(labels, shop, seed=4))
 
 
-@given(st.lists(st.integers(0, 3), min_size=30, max_size=80), st.integers(3, 6), st.integers(0, 5))
+@given(st.lists(st.integers(0, 3), max_size=80), st.integers(3, 6), st.integers(0, 5))
 def test_folds_are_even_in_size_and_class(targets: list[int], k: int, seed: int) -> None:
-    targets = [0, 1, 2, 3] * 6 + targets
+    targets = [0, 1] * 6 + targets  # the other two may be as scarce as they like
     words = np.array(targets)
     labels = Labels(np.arange(len(words)), words, ("a", "b", "c", "d"), None, {})
     folds = stratified_folds(labels, _EverybodyAtZero(len(words)), k=k, seed=seed)  # type: ignore[arg-type]
@@ -189,7 +189,7 @@ def test_boundaries_do_not_fall_short_by_rounding() -> None:
         ),
         (
             lambda s: stratified_folds(labels_of(s, ["x"] * 9 + ["y", "z", "z"]), s),
-            r"5 folds need at least 5 accounts of every class \(got 'y': 1, 'z': 2\)",
+            r"5 folds need at least 5 accounts of each of two classes \(got 'x': 9, 'y': 1, 'z': 2\)",
         ),
     ],
 )

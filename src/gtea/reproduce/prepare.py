@@ -17,7 +17,6 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -39,7 +38,7 @@ LABELS = "labels.csv"
 STORE = "store"
 _JODIE = ("user", "item", "time")
 FOLDS = 5
-"""As in the paper. A class with fewer accounts can't be in every fold, and is left out."""
+"""As in the paper."""
 
 
 def prepare(
@@ -148,23 +147,17 @@ def _check_rows(dataset: Dataset, copy: Copy, store: Store) -> None:
 
 
 def _write_labels(dataset: Dataset, source: Path, store: Store, out: Path) -> dict[str, int]:
-    """Write the labels of accounts in the store and of classes that every fold can have; count the others."""
+    """Write the labels of accounts that are in the store; count the others."""
     assert dataset.labels is not None
     labels = read_labels(source, store, account=dataset.labels.account, label=dataset.labels.label, unknown="skip")
-    kept = np.bincount(labels.targets)[labels.targets] >= FOLDS
-    if len(np.unique(labels.targets[kept])) < 2:
-        counts = ", ".join(f"{k!r}: {n}" for k, n in class_counts(labels.targets, labels.classes).items())
-        raise DataError(
-            f"{source}: must hold two classes of at least {FOLDS} accounts that have events (got {counts}). Add labels."
-        )
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(["account", "label"])
-    for node, target in zip(labels.nodes[kept].tolist(), labels.targets[kept].tolist(), strict=True):
+    for node, target in zip(labels.nodes.tolist(), labels.targets.tolist(), strict=True):
         rows.writerow([store.account(node), labels.classes[target]])
     with replacing(out) as stream:
         stream.write(text.getvalue().encode())
-    return {"not_in_the_store": labels.report["unknown"]["accounts"], "class_too_small": int((~kept).sum())}
+    return {"not_in_the_store": labels.report["unknown"]["accounts"]}
 
 
 def _describe(

@@ -113,8 +113,9 @@ def stratified_folds(
 ) -> tuple[Split, ...]:
     """The paper's cross-validation: split i tests on fold i, validates on fold i + 1 and trains on the others.
 
-    Every fold has its share of every class, to within one; five folds give 60/20/20. All parts see the same graph, so
-    this says how well accounts can be told apart, not how well the future can be foretold.
+    Every fold has its share of every class, to within one; five folds give 60/20/20. A class of fewer than k accounts
+    is missing from some folds, and whoever trains without it errs on it. All parts see the same graph, so this says how
+    well accounts can be told apart, not how well the future can be foretold.
     """
     if k < 3:
         raise UsageError(f"k: must be at least 3, to train, validate and test on different folds (got {k}). Try 5.")
@@ -241,14 +242,12 @@ def last_of_each(targets: NDArray[np.int64], classes: Sequence[str], fraction: f
 
 def _dealt(index: NDArray[np.int64], labels: Labels, k: int, seed: int) -> list[NDArray[np.int64]]:
     """Folds: each class shuffled, then all dealt out one by one, so that folds and classes are even at once."""
-    targets = labels.targets[index]
-    counts = class_counts(targets, labels.classes)
-    scarce = {name: count for name, count in counts.items() if 0 < count < k}
-    if scarce:
-        shown = ", ".join(f"{name!r}: {count}" for name, count in scarce.items())
+    counts = class_counts(labels.targets[index], labels.classes)
+    if sum(count >= k for count in counts.values()) < 2:
+        shown = ", ".join(f"{name!r}: {count}" for name, count in counts.items() if count)
         raise DataError(
-            f"labels: {k} folds need at least {k} accounts of every class (got {shown}). "
-            "Add labels, take fewer folds, or leave the class out."
+            f"labels: {k} folds need at least {k} accounts of each of two classes (got {shown}). "
+            "Add labels, or take fewer folds."
         )
     rng = np.random.default_rng(seed)
     shuffled = rng.permutation(index)
