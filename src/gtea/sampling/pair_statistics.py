@@ -78,6 +78,7 @@ def _rows(
 ) -> NDArray[np.float64]:
     rows = np.zeros((len(src), width))
     of_node, of_pair = len(_OF_NODE), len(_OF_PAIR)
+    mark = np.zeros(len(graph.node_offset) - 1, dtype=np.uint8)
     for i in range(len(src)):
         _of_node(graph, timeline, src[i], per_unit, rows[i, :of_node])
         _of_node(graph, timeline, dst[i], per_unit, rows[i, of_node : 2 * of_node])
@@ -85,7 +86,7 @@ def _rows(
         stop = timeline.offset[src[i] + 1]
         after = first_not_before(timeline.time, timeline.offset[src[i]], stop, last + 1)
         rows[i, width - 3] = stop - after if rows[i, 2 * of_node] > 0 else np.nan
-        rows[i, width - 2], rows[i, width - 1] = _paths(graph, src[i], dst[i])
+        rows[i, width - 2], rows[i, width - 1] = _paths(graph, src[i], dst[i], mark)
     return rows
 
 
@@ -130,16 +131,25 @@ def _events_between(graph: Graph, a: int, b: int) -> tuple[int, int]:
 
 
 @jit
-def _paths(graph: Graph, src: int, dst: int) -> tuple[int, int]:
-    """How many paths of two and of three edges lead from one to the other, not through either of them."""
-    known = np.unique(_acquaintances(graph, src))
+def _paths(graph: Graph, src: int, dst: int, mark: NDArray[np.uint8]) -> tuple[int, int]:
+    """How many paths of two and of three edges lead from one to the other, not through either of them.
+
+    Args:
+        mark: A zero for each node, and left so. Up to ten thousand nodes are asked whether the source knows them.
+    """
+    known = _acquaintances(graph, src)
+    for node in known:
+        mark[node] = 1
+    mark[src] = mark[dst] = 0
     twos, threes = 0, 0
     for w in _acquaintances(graph, dst):
         if w in (src, dst):
             continue
-        twos += _holds(known, w)
+        twos += mark[w]
         for x in _acquaintances(graph, w):
-            threes += x not in (src, dst) and _holds(known, x)
+            threes += mark[x]
+    for node in known:
+        mark[node] = 0
     return twos, threes
 
 
@@ -149,8 +159,3 @@ def _acquaintances(graph: Graph, node: int) -> NDArray[np.int32]:
     start, stop = visible_slots(graph, node)
     return graph.slot_neighbour[max(start, stop - _ACQUAINTANCES) : stop]
 
-
-@jit
-def _holds(ordered: NDArray[np.int32], value: int) -> bool:
-    place = np.searchsorted(ordered, value)
-    return bool(place < len(ordered) and ordered[place] == value)
