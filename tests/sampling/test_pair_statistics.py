@@ -41,12 +41,30 @@ def naive(rows, u: str, v: str) -> dict[str, float]:
         for window in (1, 3, 7):
             figures[f"{side}_last_{window}"] = sum(t >= CUT - window * UNIT for t in times)
     figures["src_partners"], figures["dst_partners"] = (len(partners.get(n, ())) for n in (u, v))
+
+    def met(a: str, b: str) -> list[int]:
+        return [t for c, d, t in seen if {a, b} == {c, d}]
+
+    for side, n in (("src", u), ("dst", v)):
+        first = [min(met(n, other)) for other in partners.get(n, ())]
+        for window in (1, 3, 7):
+            figures[f"{side}_new_{window}"] = sum(t >= CUT - window * UNIT for t in first)
     together = [t for a, b, t in seen if {a, b} == {u, v}]
     since = sum(t > max(together) for a, b, t in seen if u in (a, b)) if together else math.nan
     figures["src_events_since_pair"] = since
     middle = [w for w in partners.get(v, ()) if w not in (u, v)]
     figures["paths_of_2"] = sum(w in partners.get(u, ()) for w in middle)
-    figures["paths_of_3"] = sum(x in partners.get(u, ()) and x not in (u, v) for w in middle for x in partners[w])
+    paths = [(x, w) for w in middle for x in partners[w] if x in partners.get(u, ()) and x not in (u, v)]
+    figures["paths_of_3"] = len(paths)
+    figures["walks_of_3"] = sum(1 / len(partners[w]) / len(middle) for _, w in paths)
+    took = {(x, w): (min(met(w, v)) - min(met(w, x))) / UNIT for x, w in paths}
+    figures["paths_of_3_at_once"] = sum(math.exp(-abs(gap)) for gap in took.values())
+    latest = max((t for a, b, t in seen if u in (a, b)), default=0)
+    figures["paths_of_3_onward"] = sum(
+        math.exp(-gap) * math.exp((max(met(u, x)) - latest) / UNIT) / len(middle)
+        for (x, _), gap in took.items()
+        if gap >= 0
+    )
     return figures
 
 
@@ -61,7 +79,7 @@ def test_every_column(directed: bool) -> None:
     pairs = [(u, v) for u in names for v in names if u != v]
     ends = (np.array([store.node(pair[side]) for pair in pairs]) for side in (0, 1))
     made = PairStatistics(store.as_of(CUT), UNIT).rows(*ends)
-    assert len(PAIR_STATISTICS) == 23
+    assert len(PAIR_STATISTICS) == 32
     for pair, row in zip(pairs, made, strict=True):
         expected = naive(rows, *pair)
         assert dict(zip(PAIR_STATISTICS, row, strict=True)) == pytest.approx(expected, nan_ok=True), pair

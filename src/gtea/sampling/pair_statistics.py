@@ -4,6 +4,11 @@ Counts, recencies and the activity of the last 1, 3 and 7 units of the model's t
 What never happened is NaN where it would be a time, and 0 where it is a count. In a directed store a pair's events are
 those of both directions. The cost of a row doesn't depend on degrees: it is a few binary searches, and of each
 account the last hundred acquaintances are looked at for what two have in common.
+
+What leads from one to the other is told in five ways, all of them about paths src - x - w - dst that pass through
+neither end again. How many there are; the share of them among all ways from dst to somebody's somebody; how many there
+are if one counts for less the longer w took between x and dst; and how many there are in the direction of time, from
+whom src has just met: those who know x went on to dst (decision 18).
 """
 
 from __future__ import annotations
@@ -18,8 +23,10 @@ from gtea.store.view import View
 
 _WINDOWS = (1, 3, 7)
 _LAST = tuple(f"last_{window}" for window in _WINDOWS)
-_OF_NODE = ("count", "partners", "since_first", "since_last", *_LAST)
+_NEW = tuple(f"new_{window}" for window in _WINDOWS)
+_OF_NODE = ("count", "partners", "since_first", "since_last", *_LAST, *_NEW)
 _OF_PAIR = ("count", "since_first", "since_last", *_LAST)
+_OF_PATHS = ("paths_of_2", "paths_of_3", "walks_of_3", "paths_of_3_at_once", "paths_of_3_onward")
 _ACQUAINTANCES = 100
 
 PAIR_STATISTICS = (
@@ -27,8 +34,7 @@ PAIR_STATISTICS = (
     *(f"dst_{name}" for name in _OF_NODE),
     *(f"pair_{name}" for name in _OF_PAIR),
     "src_events_since_pair",
-    "paths_of_2",
-    "paths_of_3",
+    *_OF_PATHS,
 )
 """The names of the columns."""
 
@@ -78,15 +84,16 @@ def _rows(
 ) -> NDArray[np.float64]:
     rows = np.zeros((len(src), width))
     of_node, of_pair = len(_OF_NODE), len(_OF_PAIR)
+    pair, since = 2 * of_node, 2 * of_node + of_pair
     mark = np.zeros(len(graph.node_offset) - 1, dtype=np.uint8)
     for i in range(len(src)):
         _of_node(graph, timeline, src[i], per_unit, rows[i, :of_node])
-        _of_node(graph, timeline, dst[i], per_unit, rows[i, of_node : 2 * of_node])
-        last = _of_pair(graph, src[i], dst[i], per_unit, rows[i, 2 * of_node : 2 * of_node + of_pair])
+        _of_node(graph, timeline, dst[i], per_unit, rows[i, of_node:pair])
+        last = _of_pair(graph, src[i], dst[i], per_unit, rows[i, pair:since])
         stop = timeline.offset[src[i] + 1]
         after = first_not_before(timeline.time, timeline.offset[src[i]], stop, last + 1)
-        rows[i, width - 3] = stop - after if rows[i, 2 * of_node] > 0 else np.nan
-        rows[i, width - 2], rows[i, width - 1] = _paths(graph, src[i], dst[i], mark)
+        rows[i, since] = stop - after if rows[i, pair] > 0 else np.nan
+        _of_paths(graph, src[i], dst[i], per_unit, mark, rows[i, since + 1 :])
     return rows
 
 
@@ -100,6 +107,8 @@ def _of_node(graph: Graph, timeline: Timeline, node: int, per_unit: float, row: 
     for i in range(len(_WINDOWS)):
         begin = int(graph.cut - _WINDOWS[i] * per_unit)
         row[4 + i] = stop - first_not_before(timeline.time, start, stop, begin)
+        # A node's slots are in the order of their first events.
+        row[4 + len(_WINDOWS) + i] = slots[1] - first_not_before(graph.slot_first_time, slots[0], slots[1], begin)
 
 
 @jit
@@ -131,31 +140,62 @@ def _events_between(graph: Graph, a: int, b: int) -> tuple[int, int]:
 
 
 @jit
-def _paths(graph: Graph, src: int, dst: int, mark: NDArray[np.uint8]) -> tuple[int, int]:
-    """How many paths of two and of three edges lead from one to the other, not through either of them.
+def _of_paths(
+    graph: Graph, src: int, dst: int, per_unit: float, mark: NDArray[np.uint8], row: NDArray[np.float64]
+) -> None:
+    """Fill the columns of what leads from one to the other.
 
     Args:
         mark: A zero for each node, and left so. Up to ten thousand nodes are asked whether the source knows them.
     """
-    known = _acquaintances(graph, src)
-    for node in known:
-        mark[node] = 1
+    start, stop = _last_slots(graph, src)
+    freshness = _mark_acquaintances(graph, start, stop, per_unit, mark)
     mark[src] = mark[dst] = 0
-    twos, threes = 0, 0
-    for w in _acquaintances(graph, dst):
+    others = 0
+    first, end = _last_slots(graph, dst)
+    for way in range(first, end):
+        w = graph.slot_neighbour[way]
         if w in (src, dst):
             continue
-        twos += mark[w]
-        for x in _acquaintances(graph, w):
-            threes += mark[x]
-    for node in known:
-        mark[node] = 0
-    return twos, threes
+        others += 1
+        row[0] += mark[w] > 0
+        begin, finish = _last_slots(graph, w)
+        found = 0
+        for slot in range(begin, finish):
+            place = mark[graph.slot_neighbour[slot]]
+            if place > 0:
+                found += 1
+                later = (graph.slot_first_time[way] - graph.slot_first_time[slot]) / per_unit
+                nearness = np.exp(-abs(later))
+                row[3] += nearness
+                row[4] += nearness * freshness[place] if later >= 0 else 0.0
+        row[1] += found
+        row[2] += found / (finish - begin)
+    if others > 0:
+        row[2], row[4] = row[2] / others, row[4] / others
+    for slot in range(start, stop):
+        mark[graph.slot_neighbour[slot]] = 0
 
 
 @jit
-def _acquaintances(graph: Graph, node: int) -> NDArray[np.int32]:
-    """The neighbours that a node met last."""
-    start, stop = visible_slots(graph, node)
-    return graph.slot_neighbour[max(start, stop - _ACQUAINTANCES) : stop]
+def _mark_acquaintances(
+    graph: Graph, start: int, stop: int, per_unit: float, mark: NDArray[np.uint8]
+) -> NDArray[np.float64]:
+    """Give the neighbours in some slots of a node numbers from 1; returns, by number, how freshly each was met.
 
+    That is 1 for whom the node met last, and less by a factor e for each unit of time that a meeting lies before it.
+    """
+    freshness = np.zeros(stop - start + 1)
+    for slot in range(start, stop):
+        _, end = visible_events(graph, graph.slot_edge[slot])
+        mark[graph.slot_neighbour[slot]] = slot - start + 1
+        freshness[slot - start + 1] = graph.event_time[end - 1]
+    latest = freshness[1:].max() if stop > start else 0.0
+    return np.exp((freshness - latest) / per_unit)
+
+
+@jit
+def _last_slots(graph: Graph, node: int) -> tuple[int, int]:
+    """The slots of the neighbours that a node met last."""
+    start, stop = visible_slots(graph, node)
+    return max(start, stop - _ACQUAINTANCES), stop
