@@ -20,7 +20,7 @@ class Histories:
     """Ragged event sequences, one after the other, never padded. History i is rows offset[i] : offset[i + 1]."""
 
     offset: Tensor  # int64 [num_edges + 1]
-    time: Tensor  # float32 [num_events], scaled: (t - origin) / unit
+    time: Tensor  # float32 [num_events], scaled: (t - the pair's first) / unit
     features: Tensor  # float32 [num_events, d_event], scaled; includes the +1/-1 of sent/received
 
     @property

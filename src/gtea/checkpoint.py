@@ -27,7 +27,7 @@ from gtea.data.atomic import replace_json, replacing
 from gtea.errors import ModelError
 
 FORMAT = "gtea-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MANIFEST = "manifest.json"
 _FILES = ("model.safetensors", "config.json", "preprocessing.json", "metrics.json", "MODEL_CARD.md")
 _WEIGHTS, _CONFIG, _PREPROCESSING, _METRICS, _CARD = _FILES

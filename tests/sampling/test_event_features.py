@@ -49,6 +49,18 @@ def test_columns_stand_as_named():
     assert histories.features[3:, 1:].tolist() == histories.features[:3, 1:].tolist()
 
 
+@pytest.mark.parametrize(
+    ("clock", "kept", "expected"),
+    [("pair", 0, [0, 2, 0, 3]), ("pair", 1, [2, 3]), ("calendar", 0, [4, 6, 10, 13]), ("calendar", 1, [6, 13])],
+)
+def test_times_count_from_the_pairs_first_event_or_from_the_origin(clock, kept, expected):
+    days = np.array([4, 6, 10, 13]) * 86_400
+    store = store_in_memory(["a", "a", "a", "a"], ["b", "b", "c", "c"], days)
+    raw = gather_histories(graph_of(store.as_of()), np.array([0, 1]), np.array([store.node("a")] * 2), kept)
+    histories = EventEncoder(store, EventPreprocessing(scaler(), False, (), clock), DAYS).encode(raw)
+    assert histories.time.tolist() == expected
+
+
 def test_columns_that_the_store_lacks():
     store = three_events()
     with pytest.raises(ModelError, match=r"event features: the model needs tip \(the store has fee, amount\)"):

@@ -105,6 +105,6 @@ def test_a_model_of_a_newer_version_is_refused(run_of: Make) -> None:
     run = run_of("m", "train.epochs=1")
     train_task(run, silent)
     manifest = run.folder / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"format_version": 1', '"format_version": 9'))
+    manifest.write_text(manifest.read_text().replace('"format_version": 2', '"format_version": 9'))
     with pytest.raises(ModelError, match="has format version 9, and this gtea reads 1"):
         NodeModel.open(run.folder, torch.device("cpu"))

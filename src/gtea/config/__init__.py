@@ -13,6 +13,7 @@ from gtea.config.model import (
     variant,
 )
 from gtea.config.run import (
+    Clock,
     FeaturesConfig,
     RunConfig,
     SamplingConfig,
@@ -31,6 +32,7 @@ __all__ = [
     "HYBRID",
     "VARIANTS",
     "Attention",
+    "Clock",
     "Encoder",
     "Family",
     "FeaturesConfig",

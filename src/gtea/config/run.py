@@ -14,6 +14,8 @@ from typing import Any, Literal, get_args, get_origin
 from gtea.config.model import ModelConfig
 from gtea.errors import UsageError
 
+Clock = Literal["pair", "calendar"]
+
 
 @dataclass(frozen=True)
 class FeaturesConfig:
@@ -36,6 +38,9 @@ class FeaturesConfig:
     are spread over the crowd, and misleads where those to be scored deal with others than they do, so it is off."""
     gaps: bool = True
     """Whether events also carry the time since the pair's event before."""
+    clock: Clock = "pair"
+    """What the time encoding counts from: the pair's first event, or the first event of all as in the paper. By the
+    calendar, everything that is scored lies later than what was learnt from, and the encoding has to extrapolate."""
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,10 @@ class Plan:
 
     def _config(self, subject: Subject, point: Point) -> RunConfig:
         """Defaults, settings.toml, --config, --set, the point's own, the protocol's: later ones win."""
-        config = laid_over(default_config(subject.task, point.model), subject.name, self.protocol, point.model)
+        config = default_config(subject.task, point.model)
+        if self.protocol == "paper" and config.model.family == "gtea" and config.model.time_encoding:
+            config = with_settings(config, {"features.clock": "calendar"}, "--protocol paper")
+        config = laid_over(config, subject.name, self.protocol, point.model)
         config = read_config(self.config, self.settings, config)
         config = with_settings(config, point.settings, point.label)
         _require_model(config, point.model)

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from gtea.batch import Histories
+from gtea.config import Clock
 from gtea.data.scaling import ColumnScaler
 from gtea.data.time_scaling import TimeScaler, stored_per_second
 from gtea.data.vocabulary import Vocabulary
@@ -31,6 +32,8 @@ class EventPreprocessing:
     """The numeric columns and, if ``with_gap``, last the gap to the pair's event before, in seconds or steps."""
     with_gap: bool
     vocabularies: tuple[Vocabulary, ...]
+    clock: Clock = "pair"
+    """What ``Histories.time`` counts from: the pair's first event, or the origin of the calendar."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -41,13 +44,15 @@ class EventPreprocessing:
     def to_json(self) -> dict[str, Any]:
         """As it stands in a model's file."""
         words = [vocabulary.to_json() for vocabulary in self.vocabularies]
-        return {"scaler": self.scaler.to_json(), "with_gap": self.with_gap, "vocabularies": words}
+        scaler = self.scaler.to_json()
+        return {"scaler": scaler, "with_gap": self.with_gap, "vocabularies": words, "clock": self.clock}
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> EventPreprocessing:
         """The preprocessing of a model's file."""
         words = tuple(Vocabulary.from_json(each) for each in content["vocabularies"])
-        return EventPreprocessing(ColumnScaler.from_json(content["scaler"]), bool(content["with_gap"]), words)
+        scaler, with_gap = ColumnScaler.from_json(content["scaler"]), bool(content["with_gap"])
+        return EventPreprocessing(scaler, with_gap, words, content["clock"])
 
 
 class EventEncoder:
@@ -75,7 +80,11 @@ class EventEncoder:
         for column, places, width in self._places:
             features[rows, start + places[events.categories[:, column]]] = 1
             start += width
-        times = self._times.transform(events.time, self._unit)
+        if self._events.clock == "pair":
+            met = np.repeat(events.met, np.diff(events.offset))
+            times = self._times.transform_spans(events.time - met, self._unit)
+        else:
+            times = self._times.transform(events.time, self._unit)
         return Histories(torch.from_numpy(events.offset), torch.from_numpy(times), torch.from_numpy(features))
 
 

@@ -13,6 +13,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from gtea.config import Clock
 from gtea.data.ranking import RankScaler, fit_ranks
 from gtea.data.scaling import ColumnScaler, LogScale, fit_columns
 from gtea.data.time_scaling import TimeScaler, fit_times
@@ -40,6 +41,7 @@ def fit_preprocessing(
     d_random: int = 32,
     ages: bool = True,
     with_gap: bool = False,
+    clock: Clock = "pair",
     pairs: bool = False,
     ranks: bool = False,
     known: KnownLabels | None = None,
@@ -54,6 +56,7 @@ def fit_preprocessing(
         d_random: The length of random vectors, where ``nodes`` asks for them.
         ages: Whether statistics tell how long before the cut an account's first and last events were.
         with_gap: Whether an event also tells the time since the pair's event before it, on a log scale.
+        clock: What events' times count from.
         pairs: Whether statistics of pairs will be asked for.
         ranks: Whether nodes' own features will be asked for as ranks.
         known: Labels to look up around nodes.
@@ -63,7 +66,7 @@ def fit_preprocessing(
     times, of_nodes = fit_window(view, unit_seconds), fit_nodes(view, nodes, d_random=d_random, ages=ages, log=log)
     return Preprocessing(
         times,
-        fit_events(view, with_gap=with_gap, log=log, max_words=max_words),
+        fit_events(view, with_gap=with_gap, clock=clock, log=log, max_words=max_words),
         of_nodes,
         fit_pairs(view, times) if pairs else None,
         fit_node_ranks(view, of_nodes) if ranks else None,
@@ -83,7 +86,7 @@ def fit_window(view: View, unit_seconds: int = _DAY) -> TimeScaler:
 
 
 def fit_events(
-    view: View, *, with_gap: bool = False, log: LogScale = "auto", max_words: int = 32
+    view: View, *, with_gap: bool = False, clock: Clock = "pair", log: LogScale = "auto", max_words: int = 32
 ) -> EventPreprocessing:
     """Scalers and vocabularies of event columns."""
     store, arrays = view.store, view.arrays
@@ -96,7 +99,7 @@ def fit_events(
         fit_vocabulary(column, codes[:, i], store.vocabularies[i].__getitem__, max_words)
         for i, column in enumerate(store.categorical)
     )
-    return EventPreprocessing(scaler, with_gap, tuple(vocabularies))
+    return EventPreprocessing(scaler, with_gap, tuple(vocabularies), clock)
 
 
 def fit_nodes(

@@ -34,6 +34,7 @@ def preprocessing_for(
         d_random=features.d_random,
         ages=features.ages,
         with_gap=features.gaps,
+        clock=features.clock,
         pairs=features.pairs,
         ranks=features.ranks,
         known=known if features.known else None,
