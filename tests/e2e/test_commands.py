@@ -123,11 +123,12 @@ def test_the_whole_path(gtea: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_demo_goes_all_the_way_and_is_quick_the_second_time(gtea: Run, tmp_path: Path) -> None:
-    words = ("demo", "--accounts", "120", "--events", "1500", "--out", tmp_path / "d", "--json")
+def test_the_demo_tells_what_a_tree_can_not_and_is_quick_the_second_time(gtea: Run, tmp_path: Path) -> None:
+    words = ("demo", "--accounts", "800", "--events", "16000", "--out", tmp_path / "d", "--json")
     first = json.loads(gtea(*words).out)
-    assert 0 <= first["gtea"]["macro_f1"] <= 1
-    assert 0 <= first["tree"]["macro_f1"] <= 1
+    assert first["gtea"]["macro_f1"] > 0.95
+    assert first["gtea"]["average_precision"] > 0.95
+    assert first["tree"]["macro_f1"] < 0.6
     assert [row["rank"] for row in first["top"]] == list(range(1, 11))
     written = (tmp_path / "d" / "payments.model" / "manifest.json").stat().st_mtime_ns
     again = json.loads(gtea(*words).out)
