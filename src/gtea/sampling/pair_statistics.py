@@ -151,28 +151,28 @@ def _of_paths(
     start, stop = _last_slots(graph, src)
     freshness = _mark_acquaintances(graph, start, stop, per_unit, mark)
     mark[src] = mark[dst] = 0
-    others = 0
+    others, twos, threes, walks, at_once, onward = 0, 0, 0, 0.0, 0.0, 0.0
     first, end = _last_slots(graph, dst)
     for way in range(first, end):
         w = graph.slot_neighbour[way]
         if w in (src, dst):
             continue
         others += 1
-        row[0] += mark[w] > 0
-        begin, finish = _last_slots(graph, w)
+        twos += mark[w] > 0
         found = 0
+        begin, finish = _last_slots(graph, w)
         for slot in range(begin, finish):
-            place = mark[graph.slot_neighbour[slot]]
-            if place > 0:
+            x = mark[graph.slot_neighbour[slot]]
+            if x > 0:
                 found += 1
                 later = (graph.slot_first_time[way] - graph.slot_first_time[slot]) / per_unit
-                nearness = np.exp(-abs(later))
-                row[3] += nearness
-                row[4] += nearness * freshness[place] if later >= 0 else 0.0
-        row[1] += found
-        row[2] += found / (finish - begin)
+                at_once += np.exp(-abs(later))
+                onward += np.exp(-later) * freshness[x] if later >= 0 else 0.0
+        threes += found
+        walks += found / (finish - begin)
+    row[0], row[1], row[3] = twos, threes, at_once
     if others > 0:
-        row[2], row[4] = row[2] / others, row[4] / others
+        row[2], row[4] = walks / others, onward / others
     for slot in range(start, stop):
         mark[graph.slot_neighbour[slot]] = 0
 
