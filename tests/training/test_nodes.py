@@ -106,5 +106,5 @@ def test_a_model_of_a_newer_version_is_refused(run_of: Make) -> None:
     train_task(run, silent)
     manifest = run.folder / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"format_version": 2', '"format_version": 9'))
-    with pytest.raises(ModelError, match="has format version 9, and this gtea reads 1"):
+    with pytest.raises(ModelError, match="has format version 9, and this gtea reads 2"):
         NodeModel.open(run.folder, torch.device("cpu"))
