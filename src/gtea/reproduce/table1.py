@@ -74,7 +74,7 @@ def _page(name: str, subject: Subject, plan: Plan, rows: Sequence[Row], models: 
     if paper is not None:
         lines.append(f"The paper's figures are those of its {paper.name}: {paper.note}.")
         if plan.protocol != "paper":
-            lines.append("They were measured by the paper's split, which is easier: hold them against protocol paper.")
+            lines.append("They were measured by the paper's split: hold them against protocol paper.")
     return [*lines, "", *(f"- {line}" for line in (*settings_lines(rows), *environment_lines(rows), *failures(rows)))]
 
 
