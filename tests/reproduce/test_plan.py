@@ -54,6 +54,18 @@ def test_the_split_is_the_protocols(subject: Subject, links: Subject) -> None:
     }
 
 
+def test_by_the_papers_protocol_time_encodings_go_by_the_calendar(subject: Subject, links: Subject) -> None:
+    for about in (subject, links):
+        clocks = {
+            (model, protocol): job(about, Plan(protocol), model).config.features.clock  # type: ignore[arg-type]
+            for model in ("gtea-l+t", "gtea-l", "tgat")
+            for protocol in ("paper", "temporal")
+        }
+        assert [each for each, clock in clocks.items() if clock == "calendar"] == [("gtea-l+t", "paper")]
+    chosen = job(subject, Plan("paper", settings=("features.clock=pair",)), "gtea-l+t")
+    assert chosen.config.features.clock == "pair"
+
+
 def test_a_name_is_that_of_data_and_settings_with_an_effect(subject: Subject, links: Subject, data: Path) -> None:
     plain = job(subject, Plan())
     assert plain.stem.startswith("gtea-l-seed0-")

@@ -5,10 +5,10 @@ What never happened is NaN where it would be a time, and 0 where it is a count. 
 those of both directions. The cost of a row doesn't depend on degrees: it is a few binary searches, and of each
 account the last hundred acquaintances are looked at for what two have in common.
 
-What leads from one to the other is told in five ways, all of them about paths src - x - w - dst that pass through
-neither end again. How many there are; the share of them among all ways from dst to somebody's somebody; how many there
-are if one counts for less the longer w took between x and dst; and how many there are in the direction of time, from
-whom src has just met: those who know x went on to dst (decision 18).
+What leads from one to the other, through neither of them again, is told in five ways: how many paths of two edges
+there are, and of the paths src - x - w - dst how many there are; their share among all walks that begin at dst; how many
+there are if one counts for less the longer w took between x and dst; and how many there are in the direction of time,
+from whom src met last: those who knew x went on to dst (decision 18).
 """
 
 from __future__ import annotations
@@ -146,7 +146,8 @@ def _of_paths(
     """Fill the columns of what leads from one to the other.
 
     Args:
-        mark: A zero for each node, and left so. Up to ten thousand nodes are asked whether the source knows them.
+        mark: A zero for each node, and left so. Up to ten thousand nodes are asked whether the source knows them, and
+            an acquaintance's number fits into a byte.
     """
     start, stop = _last_slots(graph, src)
     freshness = _mark_acquaintances(graph, start, stop, per_unit, mark)
