@@ -6,9 +6,9 @@ those of both directions. The cost of a row doesn't depend on degrees: it is a f
 account the last hundred acquaintances are looked at for what two have in common.
 
 What leads from one to the other, through neither of them again, is told in five ways: how many paths of two edges
-there are, and of the paths src - x - w - dst how many there are; their share among all walks that begin at dst; how many
-there are if one counts for less the longer w took between x and dst; and how many there are in the direction of time,
-from whom src met last: those who knew x went on to dst (decision 18).
+there are, and of the paths src - x - w - dst how many there are; their share among all walks that begin at dst; how
+many there are if one counts for less the longer w took between x and dst; and how many there are in the direction of
+time, from whom src met last: those who knew x went on to dst (decision 18).
 """
 
 from __future__ import annotations
