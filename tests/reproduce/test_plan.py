@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -10,6 +11,7 @@ from gtea.reproduce.paper import MODELS
 from gtea.reproduce.plan import Plan, Point, model_points
 from gtea.reproduce.runs import Job, Repeat
 from gtea.reproduce.subject import Subject, own_subject
+from gtea.tasks.links import Protocol
 
 
 @pytest.fixture
@@ -43,8 +45,8 @@ def test_the_split_is_the_protocols(subject: Subject, links: Subject) -> None:
     kinds = {
         (name, protocol): (found.kind, found.protocol)
         for name, about in (("nodes", subject), ("links", links))
-        for protocol in ("paper", "temporal")
-        if (found := job(about, Plan(protocol, 3)).config.split)  # type: ignore[arg-type]
+        for protocol in get_args(Protocol)
+        if (found := job(about, Plan(protocol, 3)).config.split)
     }
     assert kinds == {
         ("nodes", "paper"): ("folds", "temporal"),
@@ -57,9 +59,9 @@ def test_the_split_is_the_protocols(subject: Subject, links: Subject) -> None:
 def test_by_the_papers_protocol_time_encodings_go_by_the_calendar(subject: Subject, links: Subject) -> None:
     for about in (subject, links):
         clocks = {
-            (model, protocol): job(about, Plan(protocol), model).config.features.clock  # type: ignore[arg-type]
+            (model, protocol): job(about, Plan(protocol), model).config.features.clock
             for model in ("gtea-l+t", "gtea-l", "tgat")
-            for protocol in ("paper", "temporal")
+            for protocol in get_args(Protocol)
         }
         assert [each for each, clock in clocks.items() if clock == "calendar"] == [("gtea-l+t", "paper")]
     chosen = job(subject, Plan("paper", settings=("features.clock=pair",)), "gtea-l+t")
