@@ -75,7 +75,7 @@ def main() -> None:
             struck += ended(child) != 0
         assert ended(start(words, folder / "killed")) == 0
         print(json.dumps({"left": left(folder / "killed"), "struck": struck}), flush=True)
-        count -= max(1, struck)
+        count -= struck
 
 
 main()
