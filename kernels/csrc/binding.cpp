@@ -95,7 +95,7 @@ Tensor borrowed_tensor(int64_t num_floats) {
 
 Tensors empty_states(const gtea::Problem& p, const Tensor& like, std::vector<float*>& pointers) {
   Tensors states;
-  for (int encoder = 0; encoder < p.num_encoders; ++encoder) {
+  for (int result = 0; result < p.num_results(); ++result) {
     states.push_back(at::empty({p.num_layers, p.num_edges, p.d}, like.options()));
     pointers.push_back(states.back().data_ptr<float>());
   }
@@ -103,14 +103,17 @@ Tensors empty_states(const gtea::Problem& p, const Tensor& like, std::vector<flo
 }
 
 // h of each encoder, c likewise (or nothing), what the way back needs (or nothing), and the number of threads that the
-// plan is for, which the way back has to repeat.
+// plan is for, which the way back has to repeat. With a mirror, a column of x or -1, as many again, mirrored.
 std::tuple<Tensors, Tensors, Tensor, int64_t> lstm_forward(const Tensor& x, const Tensor& offset,
                                                            const Tensors& parameters, const Tensors& h,
                                                            const Tensors& c, int num_encoders,
                                                            const std::string& instruction_set, bool keeps,
-                                                           bool wants_c) {
-  const Inputs inputs = make_inputs(x, offset, parameters, h, c, num_encoders);
-  const gtea::Problem& p = inputs.problem;
+                                                           bool wants_c, int64_t mirror) {
+  Inputs inputs = make_inputs(x, offset, parameters, h, c, num_encoders);
+  gtea::Problem& p = inputs.problem;
+  TORCH_CHECK_VALUE(mirror >= -1 && mirror < p.d_in, "mirror must be a column of x (got ", mirror, ")");
+  TORCH_CHECK_VALUE(mirror < 0 || (!keeps && h.empty()), "mirror is for inference from zeros");
+  p.mirror = mirror;
   const gtea::InstructionSet& isa = gtea::instruction_set(instruction_set);
   const int num_threads = gtea::num_threads_for(num_events_of(p), at::get_num_threads());
   std::vector<float*> h_pointers, c_pointers;
@@ -118,7 +121,7 @@ std::tuple<Tensors, Tensors, Tensor, int64_t> lstm_forward(const Tensor& x, cons
   if (wants_c)
     c_out = empty_states(p, x, c_pointers);
   else
-    c_pointers.assign(num_encoders, nullptr);
+    c_pointers.assign(p.num_results(), nullptr);
   const pybind11::gil_scoped_release others_may_run;
   const gtea::Plan plan = gtea::make_plan(p.offset, p.num_edges, num_threads);
   Tensor saved = keeps ? borrowed_tensor(gtea::num_saved(p, plan, isa)) : at::empty({0}, x.options());

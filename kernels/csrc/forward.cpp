@@ -42,10 +42,29 @@ class ForwardWalk : Walk {
   void walk_through(const Window& window) {
     for (int layer = 0; layer < problem.num_layers; ++layer) {
       for (int64_t step = window.first_step; step < window.last_step; ++step) {
-        one_step(layer, window, step);
+        isa.step_forward(step_of(layer, window, step));
         copy_finished_out(layer, window, step);
       }
       if (!keeps_) carry_over(layer, window);
+    }
+  }
+
+  // Both walks; in the first layer, whose x is the same but for one column, side by side.
+  void walk_through(const Window& window, ForwardWalk& mirrored) {
+    for (int layer = 0; layer < problem.num_layers; ++layer) {
+      for (int64_t step = window.first_step; step < window.last_step; ++step) {
+        const StepForward own = step_of(layer, window, step), other = mirrored.step_of(layer, window, step);
+        if (layer) {
+          isa.step_forward(own);
+          isa.step_forward(other);
+        } else {
+          isa.step_forward_mirrored(own, other, problem.mirror);
+        }
+        copy_finished_out(layer, window, step);
+        mirrored.copy_finished_out(layer, window, step);
+      }
+      carry_over(layer, window);
+      mirrored.carry_over(layer, window);
     }
   }
 
@@ -61,7 +80,7 @@ class ForwardWalk : Walk {
     return step == first ? 0 : place(window, step - 1);
   }
 
-  void one_step(int layer, const Window& window, int64_t step) {
+  StepForward step_of(int layer, const Window& window, int64_t step) const {
     const LayerShape& shape = shapes[layer];
     const Memory& own = memory_[layer];
     const bool from_zero = step == 0 && !has_state();
@@ -81,7 +100,7 @@ class ForwardWalk : Walk {
     s.gates_block = keeps_ ? chunk.num_events * 4 * shape.width : 0;
     s.weights = packed_[layer].weights;
     s.bias = packed_[layer].bias;
-    isa.step_forward(s);
+    return s;
   }
 
   void copy_state_in(int layer) {
@@ -119,9 +138,10 @@ class ForwardWalk : Walk {
 
 void forward(const Problem& problem, const Plan& plan, const InstructionSet& isa, const Runner& run, float* saved,
              const std::vector<float*>& h_out, const std::vector<float*>& c_out) {
-  for (int encoder = 0; encoder < problem.num_encoders; ++encoder) {
-    pass_through(problem, problem.h.empty() ? nullptr : problem.h[encoder], h_out[encoder]);
-    if (c_out[encoder]) pass_through(problem, problem.c.empty() ? nullptr : problem.c[encoder], c_out[encoder]);
+  const int num_encoders = problem.num_encoders, num_results = problem.num_results();
+  for (int result = 0; result < num_results; ++result) {
+    pass_through(problem, problem.h.empty() ? nullptr : problem.h[result], h_out[result]);
+    if (c_out[result]) pass_through(problem, problem.c.empty() ? nullptr : problem.c[result], c_out[result]);
   }
   if (!plan.num_events) return;
 
@@ -144,16 +164,22 @@ void forward(const Problem& problem, const Plan& plan, const InstructionSet& isa
       const Walk walk{problem, plan, isa, shapes, chunk, steps};
       Pieces kept(saved ? saved + places[task][i] : x + WINDOW * shapes[0].d_in_pad);
       std::vector<ForwardWalk> walks;
-      for (int encoder = 0; encoder < problem.num_encoders; ++encoder) {
+      for (int result = 0; result < num_results; ++result) {
+        const int encoder = result % num_encoders;
         std::vector<Memory> memory;
         for (const LayerShape& shape : shapes) memory.push_back(cut_saved(kept, saved ? chunk : largest, shape));
         walks.emplace_back(walk, encoder, saved != nullptr, &packed[encoder * num_layers], std::move(memory), x,
-                           h_out[encoder], c_out[encoder]);
+                           h_out[result], c_out[result]);
         walks.back().start();
       }
       for (const Window& window : steps.windows) {
         walk.gather_x(window, x);  // once for all encoders
-        for (ForwardWalk& each : walks) each.walk_through(window);
+        for (int encoder = 0; encoder < num_encoders; ++encoder) {
+          if (problem.mirror < 0)
+            walks[encoder].walk_through(window);
+          else
+            walks[encoder].walk_through(window, walks[num_encoders + encoder]);
+        }
       }
     }
   });

@@ -119,6 +119,9 @@ struct InstructionSet {
   int column_group;  // vectors in a group of PanelsTimesWeights' columns
   bool (*supported)();
   void (*step_forward)(const StepForward&);
+  // The same step twice, of one x and the same weights: the second reads -x in one column. What stands before that column
+  // is summed up once for both; each gives the bits that it gives alone.
+  void (*step_forward_mirrored)(const StepForward&, const StepForward& mirrored, int64_t column);
   void (*step_backward)(const StepBackward&);
   void (*panels_times_weights)(const PanelsTimesWeights&);
   void (*weight_gradient)(const WeightGradient&);

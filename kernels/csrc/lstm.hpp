@@ -30,6 +30,9 @@ struct Problem {
   const float* x;                     // [num_events, d_in]
   std::vector<LayerWeights> weights;  // encoder by encoder, layer by layer
   std::vector<const float*> h, c;     // first states, [num_layers, num_edges, d] for each encoder; or empty for zeros
+  int64_t mirror = -1;                // a column of x: every encoder reads the events a second time, with it negated
+
+  int num_results() const { return mirror < 0 ? num_encoders : 2 * num_encoders; }
 };
 
 // Runs task(0) .. task(num_tasks - 1), side by side if it can.
@@ -40,7 +43,8 @@ int64_t num_saved(const Problem& problem, const Plan& plan, const InstructionSet
 
 // The states after each history's last event; where there are no events, the state as given. Pointers in c_out may be
 // null: who asks for h alone need not have c written down. With saved null, nothing is kept but the present state, and
-// memory does not grow with the number of events.
+// memory does not grow with the number of events. A problem with a mirror has no states and nothing is saved; its results
+// are those of all encoders, and then those of all encoders mirrored.
 void forward(const Problem& problem, const Plan& plan, const InstructionSet& isa, const Runner& run, float* saved,
              const std::vector<float*>& h_out, const std::vector<float*>& c_out);
 

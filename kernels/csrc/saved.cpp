@@ -12,7 +12,7 @@ Memory cut_saved(Pieces& pieces, const Chunk& chunk, const LayerShape& shape) {
 int64_t saved_by_chunk(const Problem& problem, const Chunk& chunk, const LayerShape& shape) {
   Pieces pieces;
   cut_saved(pieces, chunk, shape);
-  return pieces.used() * problem.num_encoders * problem.num_layers;
+  return pieces.used() * problem.num_results() * problem.num_layers;
 }
 
 std::vector<std::vector<int64_t>> saved_places(const Problem& problem, const Plan& plan, const LayerShape& shape) {

@@ -40,7 +40,7 @@ struct Memory {
 
 Memory cut_saved(Pieces& pieces, const Chunk& chunk, const LayerShape& shape);
 
-// Floats of all layers of all encoders.
+// Floats of all layers of all encoders, mirrored ones included.
 int64_t saved_by_chunk(const Problem& problem, const Chunk& chunk, const LayerShape& shape);
 
 // Where each chunk's memory starts, task by task.

@@ -80,23 +80,64 @@ INLINE Vec power_of_two(Vec y, float bound) {
 // tanh(x) = 2 / (1 + e^-2x) - 1: an absolute error of 1e-7, no more than the sums before it have.
 INLINE Vec tanh_of(Vec x) { return 2.f / (1.f + power_of_two(x * (-2.f * LOG2_E), 40.f)) - 1.f; }
 
+INLINE const float* weights_of(const StepForward& s, int64_t block) {
+  return s.weights + block * (s.d_in + s.d) * PANEL;
+}
+
+// b + W x over the first columns of x.
 template <int R>
-INLINE void some_gate_sums(const StepForward& s, int64_t block, int64_t row, float* out) {
-  const float* weights = s.weights + block * (s.d_in + s.d) * PANEL;
-  Vec sums[R][4];
+INLINE void begin_gate_sums(Vec (&sums)[R][4], const StepForward& s, int64_t block, int64_t row, int64_t columns) {
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
     for (int v = 0; v < 4; ++v) sums[r][v] = load(s.bias + block * PANEL + v * WIDTH);
-  multiply_add(sums, s.x + row * s.x_stride, s.x_stride, 1, weights, PANEL, s.d_in);
+  multiply_add(sums, s.x + row * s.x_stride, s.x_stride, 1, weights_of(s, block), PANEL, columns);
+}
+
+// And U h, and written down.
+template <int R>
+INLINE void end_gate_sums(Vec (&sums)[R][4], const StepForward& s, int64_t block, int64_t row, float* out) {
   if (s.h) {
     const int64_t stride = s.num_blocks * WIDTH;
-    multiply_add(sums, s.h + row * stride, stride, 1, weights + s.d_in * PANEL, PANEL, s.d);
+    multiply_add(sums, s.h + row * stride, stride, 1, weights_of(s, block) + s.d_in * PANEL, PANEL, s.d);
   }
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
     for (int v = 0; v < 4; ++v) store(out + (row + r) * PANEL + v * WIDTH, sums[r][v]);
+}
+
+template <int R>
+INLINE void some_gate_sums(const StepForward& s, int64_t block, int64_t row, float* out) {
+  Vec sums[R][4];
+  begin_gate_sums(sums, s, block, row, s.d_in);
+  end_gate_sums(sums, s, block, row, out);
+}
+
+// The rest of x from a column on, which itself counts times `sign`, and U h.
+template <int R>
+INLINE void some_gate_sums_from(const Vec (&begun)[R][4], const StepForward& s, int64_t column, float sign,
+                                int64_t block, int64_t row, float* out) {
+  const float* const x = s.x + row * s.x_stride + column;
+  const float* const weights = weights_of(s, block) + column * PANEL;
+  Vec sums[R][4];
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+    const Vec left = all(sign * x[r * s.x_stride]);
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) sums[r][v] = begun[r][v] + left * load(weights + v * WIDTH);
+  }
+  multiply_add(sums, x + 1, s.x_stride, 1, weights + PANEL, PANEL, s.d_in - column - 1);
+  end_gate_sums(sums, s, block, row, out);
+}
+
+template <int R>
+INLINE void some_gate_sums_mirrored(const StepForward& s, const StepForward& mirrored, int64_t column, int64_t block,
+                                    int64_t row, float* out, float* out_mirrored) {
+  Vec begun[R][4];
+  begin_gate_sums(begun, s, block, row, column);
+  some_gate_sums_from(begun, s, column, 1.f, block, row, out);
+  some_gate_sums_from(begun, mirrored, column, -1.f, block, row, out_mirrored);
 }
 
 // How many rows to take next, so that no single row is left over: a lone row keeps the adders waiting for each other.
@@ -116,6 +157,24 @@ static void gate_sums(const StepForward& s, int64_t block, float* out) {
       case 4: some_gate_sums<4>(s, block, row, out); break;
       case 5: some_gate_sums<5>(s, block, row, out); break;
       case 6: some_gate_sums<6>(s, block, row, out); break;
+#endif
+    }
+    row += some;
+  }
+}
+
+static void gate_sums_mirrored(const StepForward& s, const StepForward& mirrored, int64_t column, int64_t block,
+                               float* out, float* out_mirrored) {
+  for (int64_t row = 0; row < s.rows;) {
+    const int64_t some = next_rows(s.rows - row, ROWS);
+    switch (some) {
+      case 1: some_gate_sums_mirrored<1>(s, mirrored, column, block, row, out, out_mirrored); break;
+      case 2: some_gate_sums_mirrored<2>(s, mirrored, column, block, row, out, out_mirrored); break;
+      case 3: some_gate_sums_mirrored<3>(s, mirrored, column, block, row, out, out_mirrored); break;
+#if ACCUMULATORS >= 24
+      case 4: some_gate_sums_mirrored<4>(s, mirrored, column, block, row, out, out_mirrored); break;
+      case 5: some_gate_sums_mirrored<5>(s, mirrored, column, block, row, out, out_mirrored); break;
+      case 6: some_gate_sums_mirrored<6>(s, mirrored, column, block, row, out, out_mirrored); break;
 #endif
     }
     row += some;
@@ -160,6 +219,16 @@ static void step_forward(const StepForward& s) {
     float* const gates = s.gates + block * s.gates_block;
     gate_sums(s, block, gates);
     open_gates(s, block, gates);
+  }
+}
+
+static void step_forward_mirrored(const StepForward& s, const StepForward& mirrored, int64_t column) {
+  for (int64_t block = 0; block < s.num_blocks; ++block) {
+    float* const gates = s.gates + block * s.gates_block;
+    float* const gates_mirrored = mirrored.gates + block * mirrored.gates_block;
+    gate_sums_mirrored(s, mirrored, column, block, gates, gates_mirrored);
+    open_gates(s, block, gates);
+    open_gates(mirrored, block, gates_mirrored);
   }
 }
 
@@ -540,6 +609,6 @@ static float multiply_adds(int64_t repeats) {
 }
 
 #define INSTRUCTION_SET(name, supported)                                                                             \
-  {name, WIDTH, 4, supported, step_forward, step_backward, panels_times_weights, weight_gradient, bias_gradient,     \
-   encode_times, time_gradient, attend_last, attend_last_backward, sum_neighbours, multiply_adds,                   \
-   ACCUMULATORS * WIDTH}
+  {name, WIDTH, 4, supported, step_forward, step_forward_mirrored, step_backward, panels_times_weights,              \
+   weight_gradient, bias_gradient, encode_times, time_gradient, attend_last, attend_last_backward, sum_neighbours,   \
+   multiply_adds, ACCUMULATORS * WIDTH}

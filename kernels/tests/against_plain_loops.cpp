@@ -153,7 +153,7 @@ void check_gradient(const char* what, const Floats& gradient, Floats& value, con
 
 void check(Case k, const gtea::InstructionSet& isa) {
   const int64_t states = k.num_layers * k.num_edges * k.d;
-  gtea::Problem problem{k.num_edges, k.d_in, k.d, k.num_encoders, k.num_layers, k.offset.data(), k.x.data(), {}, {}, {}};
+  gtea::Problem problem{k.num_edges, k.d_in, k.d, k.num_encoders, k.num_layers, k.offset.data(), k.x.data(), {}, {}, {}, -1};
   std::vector<Floats> dparameters = k.parameters;
   gtea::Gradients gradients;
   for (size_t i = 0; i < k.parameters.size(); i += 3) {
@@ -203,6 +203,26 @@ void check(Case k, const gtea::InstructionSet& isa) {
   for (size_t i = 0; i < k.parameters.size(); ++i)
     check_gradient(i % 3 == 0 ? "w" : i % 3 == 1 ? "u" : "b", dparameters[i], k.parameters[i], total);
   check_gradient("x", dx, k.x, total);
+}
+
+// A column read both ways in one pass, against one pass for each: the same bits.
+void check_mirror(const Case& k, const gtea::InstructionSet& isa) {
+  const int64_t states = k.num_layers * k.num_edges * k.d, column = draw(0, k.d_in - 1);
+  gtea::Problem problem{k.num_edges, k.d_in, k.d, k.num_encoders, k.num_layers, k.offset.data(), k.x.data(), {}, {}, {}, -1};
+  for (size_t i = 0; i < k.parameters.size(); i += 3)
+    problem.weights.push_back({k.parameters[i].data(), k.parameters[i + 1].data(), k.parameters[i + 2].data()});
+  const gtea::Plan plan = gtea::make_plan(k.offset.data(), k.num_edges, k.num_threads);
+  std::vector<Floats> alone(2 * k.num_encoders, Floats(states)), both = alone;
+  const std::vector<float*> to = pointers(alone), no_c(2 * k.num_encoders, nullptr);
+  gtea::forward(problem, plan, isa, run_threads, nullptr, to, no_c);
+  Floats mirrored = k.x;
+  for (size_t i = column; i < mirrored.size(); i += k.d_in) mirrored[i] = -mirrored[i];
+  problem.x = mirrored.data();
+  gtea::forward(problem, plan, isa, run_threads, nullptr, {to.begin() + k.num_encoders, to.end()}, no_c);
+  problem.x = k.x.data();
+  problem.mirror = column;
+  gtea::forward(problem, plan, isa, run_threads, nullptr, pointers(both), no_c);
+  if (alone != both) ++failures, std::printf("mirrored histories have other bits than alone\n");
 }
 
 void check_times(const gtea::InstructionSet& isa) {
@@ -300,6 +320,7 @@ void check_neighbours(const gtea::InstructionSet& isa) {
 
 void check_all(const Case& drawn, const gtea::InstructionSet& isa) {
   check(drawn, isa);
+  check_mirror(drawn, isa);
   check_times(isa);
   check_attention(isa);
   check_neighbours(isa);

@@ -14,6 +14,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+SENT = 0
+"""The column of ``Histories.features`` that says who sent: +1 the end that looks, -1 the other."""
+
 
 @dataclass(frozen=True)
 class Histories:
@@ -21,7 +24,7 @@ class Histories:
 
     offset: Tensor  # int64 [num_edges + 1]
     time: Tensor  # float32 [num_events], scaled: (t - the pair's first) / unit
-    features: Tensor  # float32 [num_events, d_event], scaled; includes the +1/-1 of sent/received
+    features: Tensor  # float32 [num_events, d_event], scaled; all but SENT is the same whichever end looks
 
     @property
     def num_edges(self) -> int:

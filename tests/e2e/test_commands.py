@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -80,6 +81,8 @@ def test_doctor_says_what_the_lstm_runs_on(gtea: Run, monkeypatch: pytest.Monkey
         monkeypatch.setitem(sys.modules, "gtea_kernels", None)
         assert line().endswith("PyTorch; gtea_kernels, below, would be faster")
         assert "To mend: pip install --no-build-isolation ./kernels" in gtea("doctor").out
+        monkeypatch.setitem(sys.modules, "gtea_kernels", ModuleType("gtea_kernels"))
+        assert "gtea_kernels is there but was built for another gtea. To mend: pip install" in line()
     finally:
         monkeypatch.undo()
         kernels.cache_clear()

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
@@ -58,6 +59,15 @@ def test_on_refuses_to_go_without(choose: Choose, monkeypatch: pytest.MonkeyPatc
     assert str(refusal.value).endswith("Run 'pip install --no-build-isolation ./kernels' or unset it.")
 
 
+def test_kernels_of_another_gtea_are_not_used(choose: Choose, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gtea_kernels", ModuleType("gtea_kernels"))
+    choose("")
+    assert kernels() is None
+    choose("on")
+    with pytest.raises(UsageError, match="it has interface 1, and this gtea uses 2"):
+        kernels()
+
+
 def test_other_wishes_are_refused(choose: Choose) -> None:
     choose("yes")
     with pytest.raises(UsageError) as refusal:
@@ -80,6 +90,16 @@ def test_both_encoders_at_once_are_each_alone() -> None:
     first, second = one.beside(other, histories.features, histories.offset)
     assert torch.equal(first, one(histories.features, histories.offset))
     assert torch.equal(second, other(histories.features, histories.offset))
+
+
+@needs_kernels
+def test_a_mirror_must_be_a_column() -> None:
+    compiled, histories = kernels(), histories_of([3, 1], dtype=torch.float32)
+    assert compiled is not None
+    layers = [tuple(layer) for layer in LSTMEncoder(2, 4, 1, seeded())._layers()]
+    for column in (-1, 2):
+        with pytest.raises(ValueError, match=rf"column must be one of x \(got {column} of 2\)"):
+            compiled.last_h_mirrored(histories.features, histories.offset, [layers], column)
 
 
 def loss_curve(name: str, num_steps: int) -> torch.Tensor:

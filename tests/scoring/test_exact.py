@@ -115,6 +115,28 @@ def test_a_few_accounts_cost_their_surroundings_only(case_of: Any) -> None:
     assert exact(case, [50]).shape == (1, 6)
 
 
+@both_directions
+@every_attention
+@every_variant
+def test_edge_by_edge_is_target_by_target(
+    make_store: Any, case_of: Any, monkeypatch: pytest.MonkeyPatch, name: str, attention: str, directed: bool
+) -> None:
+    """Accounts that deal with themselves, edges beyond the cut, and the same rows whichever way they were made."""
+    case = case_of(make_store(directed=directed), small(name, attention=attention))
+    around = surroundings(HistoryReader(case.view, case.preprocessing, 5).graph, np.arange(14), 2)
+    assert embedder(case)._in_pairs(around)
+    by_edge = exact(case)
+    monkeypatch.setattr("gtea.scoring.exact._AT_HAND", 0)
+    assert not embedder(case)._in_pairs(around)
+    torch.testing.assert_close(exact(case), by_edge, atol=1e-6, rtol=0)
+
+
+def test_a_few_accounts_are_not_asked_edge_by_edge(make_store: Any, case_of: Any) -> None:
+    case = case_of(make_store(num_events=40), small())
+    graph = HistoryReader(case.view, case.preprocessing, 0).graph
+    assert not embedder(case)._in_pairs(surroundings(graph, np.array([store_node(case, "loner")]), 1))
+
+
 def test_what_the_attention_discards_is_not_embedded(make_store: Any, case_of: Any) -> None:
     case = case_of(make_store(), small())
     around = surroundings(HistoryReader(case.view, case.preprocessing, 5).graph, np.arange(14), 2)

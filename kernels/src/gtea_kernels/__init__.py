@@ -12,15 +12,20 @@ and a history's result doesn't depend on the others in its batch, not by a bit.
 
 from gtea_kernels.attention import attend_last
 from gtea_kernels.instructions import instruction_set, instruction_sets, peak_gflops, use_instruction_set
-from gtea_kernels.lstm import last_h, lstm
+from gtea_kernels.lstm import last_h, last_h_mirrored, lstm
 from gtea_kernels.neighbours import sum_neighbours
 from gtea_kernels.times import times_and_features
 
+INTERFACE = 2
+"""Goes up whenever a function is added or means something else: gtea uses the interface that it was written for."""
+
 __all__ = [
+    "INTERFACE",
     "attend_last",
     "instruction_set",
     "instruction_sets",
     "last_h",
+    "last_h_mirrored",
     "lstm",
     "peak_gflops",
     "sum_neighbours",

@@ -12,6 +12,7 @@ def lstm_forward(
     instruction_set: str,
     keeps: bool,
     wants_c: bool,
+    mirror: int,
 ) -> tuple[list[Tensor], list[Tensor], Tensor, int]: ...
 def lstm_backward(
     x: Tensor,

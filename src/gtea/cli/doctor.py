@@ -97,8 +97,11 @@ def _kernels() -> str:
         return f"not usable ({error})"
     if found:
         return f"compiled kernels, {found.instruction_set()}"
-    off = os.environ.get("GTEA_KERNELS") == "off"
-    return "PyTorch, because GTEA_KERNELS=off" if off else "PyTorch; gtea_kernels, below, would be faster"
+    if os.environ.get("GTEA_KERNELS") == "off":
+        return "PyTorch, because GTEA_KERNELS=off"
+    if sys.modules.get("gtea_kernels") is not None:
+        return f"PyTorch; gtea_kernels is there but was built for another gtea. To mend: {_OPTIONAL['gtea_kernels'][1]}"
+    return "PyTorch; gtea_kernels, below, would be faster"
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:

@@ -18,16 +18,23 @@ from torch import Tensor
 from gtea.errors import UsageError
 
 
+_INTERFACE = 2
+
+
 @cache
 def kernels() -> ModuleType | None:
-    """The compiled package, or None where it is missing, broken or not wanted."""
+    """The compiled package, or None where it is missing, broken, built for another gtea, or not wanted."""
     wish = os.environ.get("GTEA_KERNELS", "")
     if wish not in ("", "on", "off"):
         raise UsageError(f"GTEA_KERNELS must be 'on' or 'off' (got {wish!r}). Unset it to use what is there.")
     if wish == "off":
         return None
     try:
-        return importlib.import_module("gtea_kernels")
+        found = importlib.import_module("gtea_kernels")
+        interface = getattr(found, "INTERFACE", 1)
+        if interface != _INTERFACE:
+            raise ImportError(f"it has interface {interface}, and this gtea uses {_INTERFACE}")
+        return found
     except ImportError as error:
         if wish == "on":
             raise UsageError(

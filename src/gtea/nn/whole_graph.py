@@ -4,10 +4,14 @@ The same numbers as ``AggregationLayer``, to rounding, by what Eq. 6 allows once
 map split into a node's part and an edge's, W_1 [z_v || e_tilde_uv] = W_z z_v + W_e e_tilde_uv:
 
     z_nbr_u = sum_v alpha_uv (W_2 relu(W_z z_v + b_1 + W_e e_tilde_uv) + b_2)
-            = W_2 (sum_v alpha_uv relu(W_z z_v + b_1 + W_e e_tilde_uv)) + b_2 sum_v alpha_uv
+            = W_2 s_u + b_2 w_u,  s_u = sum_v alpha_uv relu(W_z z_v + b_1 + W_e e_tilde_uv),  w_u = sum_v alpha_uv
 
-W_z z_v + b_1 is computed once a node instead of once a slot, W_2 once a target instead of once a slot, and nothing as
-long as all slots is ever held but e_tilde itself. Sums go over parts, so that a hub may have any number of neighbours.
+and with MLP_2's first map of [z_u || z_nbr_u] split likewise, into W_own and W_nbr,
+
+    W_own z_u + W_nbr z_nbr_u = W_own z_u + (W_nbr W_2) s_u + (W_nbr b_2) w_u
+
+W_z z_v + b_1 is computed once a node instead of once a slot, W_2 once and for all, and nothing as long as all slots is
+ever held but e_tilde itself. Sums go over parts, so that a hub may have any number of neighbours.
 """
 
 from __future__ import annotations
@@ -79,19 +83,20 @@ def aggregate_graph(
 
 def _renew(layer: AggregationLayer, z: Tensor, runs: Sequence[Neighbourhoods], num_targets: int, part: int) -> Tensor:
     """Eq. 6 and 7 for the first ``num_targets`` nodes."""
-    into, out = layer.mlp_1.into, layer.mlp_1.out
-    w_z, w_e = into.weight[:, : z.shape[1]], into.weight[:, z.shape[1] :]
+    d_in, first, second = z.shape[1], layer.mlp_1, layer.mlp_2
     with torch.inference_mode():
-        from_node = linear(z, w_z, into.bias)
-        z_new = z.new_empty(num_targets, layer.mlp_2.out.out_features)
+        w_z, w_e = first.into.weight[:, :d_in], first.into.weight[:, d_in:]
+        w_own, w_nbr = second.into.weight[:, :d_in], second.into.weight[:, d_in:]
+        w_sum, b_sum = w_nbr @ first.out.weight, w_nbr @ first.out.bias
+        from_node = linear(z, w_z, first.into.bias)
+        z_new = z.new_empty(num_targets, second.out.out_features)
 
     @torch.inference_mode()
     def renew(run: Neighbourhoods) -> None:
         own = slice(run.targets.start, run.targets.stop)
-        total = _sum_relu(from_node, w_e, run, part)
-        weight = run_sum(run.slots.alpha, run.slots.target, len(run.targets)).to(z.device)[:, None]
-        z_nbr = linear(total, out.weight) + weight * out.bias
-        z_new[own] = layer.mlp_2(torch.cat([z[own], z_nbr], dim=-1))
+        weight = run_sum(run.slots.alpha, run.slots.target, len(run.targets)).to(z.device)
+        hidden = linear(z[own], w_own, second.into.bias).addmm_(_sum_relu(from_node, w_e, run, part), w_sum.T)
+        torch.addmm(second.out.bias, hidden.addr_(weight, b_sum).relu_(), second.out.weight.T, out=z_new[own])
 
     for _ in side_by_side(renew, runs, z.device):
         pass

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gtea.batch import Histories
+from gtea.batch import SENT, Histories
 from gtea.config import Clock
 from gtea.data.scaling import ColumnScaler
 from gtea.data.time_scaling import TimeScaler, stored_per_second
@@ -74,7 +74,7 @@ class EventEncoder:
         """Scale, and put the columns side by side as ``EventPreprocessing.names`` has them."""
         numbers = numeric_columns(events.features[:, self._numeric], events.gap, self._unit, self._events.with_gap)
         features = np.zeros((len(events.time), len(self._events.names)), dtype=np.float32)
-        features[:, 0] = np.where(events.sent, 1, -1)
+        features[:, SENT] = np.where(events.sent, 1, -1)
         features[:, 1 : 1 + numbers.shape[1]] = self._events.scaler.transform(numbers)
         start, rows = 1 + numbers.shape[1], np.arange(len(features))
         for column, places, width in self._places:

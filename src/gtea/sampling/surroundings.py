@@ -70,9 +70,11 @@ def _everything(graph: Graph, num_hops: int) -> Surroundings:
     num_nodes = len(graph.node_offset) - 1
     degree = _degrees(graph)
     offset = np.concatenate([[0], np.cumsum(degree)])
-    slot = np.arange(offset[-1]) + np.repeat(graph.node_offset[:-1] - offset[:-1], degree)
-    neighbour = graph.slot_neighbour[slot].astype(np.int64)
-    return Surroundings((num_nodes,) * (num_hops + 1), np.arange(num_nodes), offset, neighbour, slot)
+    slot, neighbour = np.arange(offset[-1]), graph.slot_neighbour
+    if len(slot) < len(neighbour):  # some lie beyond the cut
+        slot += np.repeat(graph.node_offset[:-1] - offset[:-1], degree)
+        neighbour = neighbour[slot]
+    return Surroundings((num_nodes,) * (num_hops + 1), np.arange(num_nodes), offset, neighbour.astype(np.int64), slot)
 
 
 @jit

@@ -17,6 +17,7 @@ from gtea.batch import Histories
 from gtea.nn.edge_encoder import EdgeEncoder
 from gtea.nn.side_by_side import side_by_side
 from gtea.sampling.history_reader import HistoryReader
+from gtea.sampling.paired_looks import PairedLooks
 
 MAX_LOOKS = 1 << 13
 MAX_EVENTS = 1 << 16
@@ -38,6 +39,11 @@ class EdgeRows:
         """Room for so many looks, on the CPU, in the encoder's precision."""
         dtype = encoder.a.dtype
         return EdgeRows(torch.empty(num_looks, encoder.d_edge, dtype=dtype), torch.empty(num_looks, dtype=dtype))
+
+    def put(self, places: NDArray[np.int64], e_tilde: Tensor, alpha_tilde: Tensor) -> None:
+        """Write down the rows of some looks."""
+        self.e_tilde.numpy()[places] = e_tilde.cpu().numpy()
+        self.alpha_tilde.numpy()[places] = alpha_tilde.cpu().numpy()
 
 
 class EdgePass:
@@ -71,6 +77,29 @@ class EdgePass:
         """Both rows of each look, in order."""
         rows = EdgeRows.empty(len(slot), self.encoder)
         self._fill((rows.e_tilde, rows.alpha_tilde), self.encoder, slot, seen_from, listener)
+        return rows
+
+    def encode_pairs(self, looks: PairedLooks, seen_from: NDArray[np.int64], listener: Listener) -> EdgeRows:
+        """Both rows of each look, as ``encode`` gives them, but each edge is read once for both of its ends."""
+        rows = EdgeRows.empty(len(seen_from), self.encoder)
+        max_edges = max(self.max_looks // 2, 1)
+        starts = batch_starts(self._reader.at_most(looks.edge), max_edges, self.max_events // 2)
+
+        @torch.inference_mode()
+        def fill(batch: int) -> int:
+            edge, here, there = (column[starts[batch] : starts[batch + 1]] for column in looks)
+            histories = self._reader.read(edge, seen_from[here]).to(self._device)
+            e_here, alpha_here, e_there, alpha_there = self.encoder.both_looks(histories)
+            rows.put(here, e_here, alpha_here)
+            seen = there >= 0
+            if seen.all():
+                rows.put(there, e_there, alpha_there)
+            else:
+                rows.put(there[seen], e_there[seen], alpha_there[seen])
+            return int(starts[batch + 1])
+
+        for done in side_by_side(fill, range(len(starts) - 1), self._device):
+            listener(done / len(looks.edge))
         return rows
 
     def weigh(self, slot: NDArray[np.int64], seen_from: NDArray[np.int64], listener: Listener) -> Tensor:

@@ -4,7 +4,8 @@ An edge's embedding and attention logit don't depend on the layer (Algorithm 2),
 once, and then L layers run over all that the attention leaves. Asked about a few accounts, only what is within L hops
 of them is touched; asked about all, that is the whole graph. Targets are taken in runs, each by one thread: its looks
 are encoded, weighed, and what the attention discards is forgotten. What is held in memory: d_edge numbers for each look
-that is left, and a few times d_node for each node.
+that is left, and a few times d_node for each node. Where most edges are looked at from both ends and the embeddings of
+all looks fit into memory, it is quicker to read each edge once for both of its ends, and to weigh afterwards.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from gtea.nn.slots import Slots
 from gtea.nn.whole_graph import Neighbourhoods, aggregate_graph, attend, neighbourhoods
 from gtea.sampling.history_reader import HistoryReader
 from gtea.sampling.node_features import NodeFeatures
+from gtea.sampling.paired_looks import pair_looks
 from gtea.sampling.preprocessing import Preprocessing
 from gtea.sampling.surroundings import Surroundings, surroundings
 from gtea.scoring.edge_cache import EdgeCache, edge_cache
@@ -36,6 +38,8 @@ from gtea.scoring.way import Way
 from gtea.store.view import View
 
 _NODES_AT_A_TIME = 1 << 14
+_AT_HAND = 1 << 32
+"""How many bytes of embeddings may be held before it is known which of them the attention leaves."""
 
 
 class Known(NamedTuple):
@@ -76,10 +80,29 @@ class ExactEmbedder:
     def look_at(self, nodes: NDArray[np.int64]) -> Known:
         """Embeddings of some nodes, each named once, and the features that they were found to have."""
         around = surroundings(self._reader.graph, nodes, self._num_hops)
-        runs = self._fresh(around) if self._cache is None else self._kept(around, self._cache)
-        x = self._node_features(around.nodes).to(self._device, self._edges.encoder.a.dtype)
+        if self._cache is not None:
+            runs = self._kept(around, self._cache)
+        elif self._in_pairs(around):
+            runs = self._paired(around)
+        else:
+            runs = self._fresh(around)
+        x = describe_nodes(self._features, around.nodes, self._progress).to(self._device, self._edges.encoder.a.dtype)
         self._progress("aggregating", None)
         return Known(aggregate_graph(self._gtea, x, runs, around.num_within), x[: len(nodes)])
+
+    def _in_pairs(self, around: Surroundings) -> bool:
+        """Whether to encode edge by edge: nearly all are looked at from both ends, and all looks fit into memory."""
+        encoder, num_looks = self._edges.encoder, len(around.slot)
+        size = num_looks * encoder.d_edge * encoder.a.itemsize
+        return num_looks > len(self._reader.graph.edge_a) and size <= _AT_HAND
+
+    def _paired(self, around: Surroundings) -> list[Neighbourhoods]:
+        """Whom each target attends to, each edge having been read once for both of its ends."""
+        graph, nodes = self._reader.graph, around.nodes[: len(around.offset) - 1]
+        looks = pair_looks(graph.slot_edge[around.slot], len(graph.edge_a))
+        seen_from = np.repeat(nodes, np.diff(around.offset))
+        rows = self._edges.encode_pairs(looks, seen_from, partial(self._progress, "encoding edges"))
+        return self._weighed(around, rows)
 
     def _fresh(self, around: Surroundings) -> list[Neighbourhoods]:
         """Whom each target attends to, and the embeddings of these looks alone."""
@@ -98,7 +121,10 @@ class ExactEmbedder:
         return sorted(made, key=lambda run: run.targets.start)
 
     def _run(self, around: Surroundings, targets: range) -> Neighbourhoods:
-        return self._attended(around, targets, self._edges.encode_batch(*around.looks(targets)))
+        rows = self._edges.encode_batch(*around.looks(targets))
+        slots = self._attend(around, targets, rows.alpha_tilde)
+        all_left = len(slots.edge) == len(rows.e_tilde)
+        return neighbourhoods(targets, slots, rows.e_tilde if all_left else rows.e_tilde.index_select(0, slots.edge))
 
     def _hub(self, around: Surroundings, target: range) -> Neighbourhoods:
         """One whose looks might fill the memory: weighed batch by batch, and only what is left is embedded."""
@@ -106,11 +132,6 @@ class ExactEmbedder:
         slots = self._attend(around, target, self._edges.weigh(slot, seen_from, _unheard))
         left = slots.edge.numpy()
         return neighbourhoods(target, slots, self._edges.embed(slot[left], seen_from[left], _unheard))
-
-    def _attended(self, around: Surroundings, targets: range, rows: EdgeRows) -> Neighbourhoods:
-        slots = self._attend(around, targets, rows.alpha_tilde)
-        all_left = len(slots.edge) == len(rows.e_tilde)
-        return neighbourhoods(targets, slots, rows.e_tilde if all_left else rows.e_tilde.index_select(0, slots.edge))
 
     def _attend(self, around: Surroundings, targets: range, alpha_tilde: Tensor) -> Slots:
         offset = around.offset[targets.start : targets.stop + 1]
@@ -129,12 +150,17 @@ class ExactEmbedder:
             rows.e_tilde[here] = found.e_tilde[there]
             rows.alpha_tilde[here] = found.alpha_tilde[there]
             self._progress("encoding edges", (i + 1) / len(numbers))
+        return self._weighed(around, rows)
+
+    def _weighed(self, around: Surroundings, rows: EdgeRows) -> list[Neighbourhoods]:
+        """Whom each target attends to, the rows of all looks being known. They are written over."""
         looks = np.diff(around.offset)
         runs = target_runs(looks, np.zeros_like(looks), around.num_within, self._edges)
 
         def attended(targets: range) -> Neighbourhoods:
             some = slice(around.offset[targets.start], around.offset[targets.stop])
-            return self._attended(around, targets, EdgeRows(rows.e_tilde[some], rows.alpha_tilde[some]))
+            slots = self._attend(around, targets, rows.alpha_tilde[some])
+            return neighbourhoods(targets, slots, _moved_up(rows.e_tilde[some], slots.edge))
 
         return list(side_by_side(attended, runs, self._device))
 
@@ -148,18 +174,25 @@ class ExactEmbedder:
             cache.write(number, rows)
         return rows
 
-    def _node_features(self, nodes: NDArray[np.int64]) -> Tensor:
-        """X of the nodes, a part at a time: raw statistics are wider and in float64."""
-        x = np.empty((len(nodes), self._features.width), dtype=np.float32)
 
-        def describe(first: int) -> int:
-            some = slice(first, first + _NODES_AT_A_TIME)
-            x[some] = self._features.compute(nodes[some])
-            return first
+def describe_nodes(features: NodeFeatures, nodes: NDArray[np.int64], progress: Progress = silent) -> Tensor:
+    """X of the nodes, a part at a time: raw statistics are wider and in float64."""
+    x = np.empty((len(nodes), features.width), dtype=np.float32)
 
-        for first in side_by_side(describe, range(0, len(nodes), _NODES_AT_A_TIME), torch.device("cpu")):
-            self._progress("describing accounts", first / len(nodes))
-        return torch.from_numpy(x)
+    def describe(first: int) -> int:
+        some = slice(first, first + _NODES_AT_A_TIME)
+        x[some] = features.compute(nodes[some])
+        return first
+
+    for first in side_by_side(describe, range(0, len(nodes), _NODES_AT_A_TIME), torch.device("cpu")):
+        progress("describing accounts", first / len(nodes))
+    return torch.from_numpy(x)
+
+
+def _moved_up(e_tilde: Tensor, left: Tensor) -> Tensor:
+    """The rows that are left, in the place of those that are not: all looks are not held twice."""
+    kept = e_tilde[: len(left)]
+    return kept if len(left) == len(e_tilde) else kept.copy_(e_tilde.index_select(0, left))
 
 
 def _unheard(done: float) -> None:

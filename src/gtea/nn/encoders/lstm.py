@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from gtea.nn.encoders.ragged_lstm import LSTMState, LSTMWeights
-from gtea.nn.encoders.run_lstm import continue_lstm, last_hidden
+from gtea.nn.encoders.run_lstm import continue_lstm, last_hidden, last_hidden_mirrored
 from gtea.nn.encoders.sequence_encoder import SequenceEncoder
 from gtea.nn.initial import uniform
 
@@ -41,6 +41,11 @@ class LSTMEncoder(SequenceEncoder):
         assert isinstance(other, LSTMEncoder)
         mine, theirs = last_hidden(e_hat, offset, [self._layers(), other._layers()])
         return mine, theirs
+
+    def beside_mirrored(self, other: SequenceEncoder, e_hat: Tensor, offset: Tensor, column: int) -> list[Tensor]:
+        """All four in one pass over the events."""
+        assert isinstance(other, LSTMEncoder)
+        return last_hidden_mirrored(e_hat, offset, [self._layers(), other._layers()], column)
 
     def start(self, num_edges: int) -> LSTMState:
         """The state of edges that nothing has happened on yet."""
