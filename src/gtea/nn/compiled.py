@@ -17,7 +17,6 @@ from torch import Tensor
 
 from gtea.errors import UsageError
 
-
 _INTERFACE = 2
 
 
