@@ -135,7 +135,7 @@ def fit_pairs(view: View, times: TimeScaler) -> RankScaler:
     src, dst = (end[met].astype(np.int64) for end in (view.arrays.edge_a, view.arrays.edge_b))
     statistics = PairStatistics(view, times.stored_per_unit(view.store.unit))
     rows = statistics.rows(np.concatenate([src, src]), np.concatenate([dst, np.roll(dst, len(dst) // 2)]))
-    return fit_ranks(PAIR_STATISTICS, rows)
+    return fit_ranks(PAIR_STATISTICS, rows, with_none=True)
 
 
 def sample_events(view: View, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
