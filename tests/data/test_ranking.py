@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from gtea.data.ranking import RankScaler, fit_ranks
+from gtea.nn.soft_bins import NUM_BINS
 
 numbers = st.floats(-1e12, 1e12) | st.just(np.nan)
 tables = hnp.arrays(np.float64, st.tuples(st.integers(0, 200), st.just(2)), elements=numbers)
@@ -22,14 +23,28 @@ def test_what_lies_outside_is_at_the_end_and_what_never_was_is_last():
     assert ranks[:, 0].tolist() == [0, 1, 1, 1]
 
 
+def test_longer_ago_than_ever_is_not_never():
+    """The last of the bins that networks read is full for what never was, and empty for all numbers."""
+    scaler = fit_ranks(["x"], np.array([[3.0], [5.0], [7.0]]), with_none=True)
+    ranks = scaler.transform(np.array([[3.0], [5.0], [7.0], [1e9], [np.inf], [np.nan]]))[:, 0]
+    last = 1 - 1 / NUM_BINS
+    assert ranks.tolist() == [0, last / 2, last, last, last, 1]
+
+
+def test_models_from_before_read_ranks_as_they_did():
+    content = fit_ranks(["x"], np.array([[3.0], [7.0]])).to_json()
+    del content["with_none"]
+    assert RankScaler.from_json(content).transform(np.array([[7.0], [np.nan]])).tolist() == [[1], [1]]
+
+
 def test_a_column_that_never_changes_says_nothing():
     assert fit_ranks(["x"], np.full((5, 1), 4.0)).transform(np.array([[1.0], [9.0]])).tolist() == [[0], [0]]
     assert fit_ranks(["x"], np.empty((0, 1))).transform(np.array([[1.0]])).tolist() == [[0]]
 
 
-@given(tables, tables)
-def test_ranks_keep_the_order_and_stay_within_bounds(training, values):
-    scaler = fit_ranks(["a", "b"], training)
+@given(tables, tables, st.booleans())
+def test_ranks_keep_the_order_and_stay_within_bounds(training, values, with_none):
+    scaler = fit_ranks(["a", "b"], training, with_none=with_none)
     ranks = scaler.transform(values)
     assert ((ranks >= 0) & (ranks <= 1)).all()
     for i in range(2):
@@ -47,7 +62,7 @@ def test_a_row_does_not_depend_on_the_others(training, values, random):
         assert np.array_equal(scaler.transform(values[row : row + 1])[0], scaler.transform(values)[row])
 
 
-@given(tables)
-def test_it_comes_back_from_its_file(training):
-    scaler = fit_ranks(["a", "b"], training)
+@given(tables, st.booleans())
+def test_it_comes_back_from_its_file(training, with_none):
+    scaler = fit_ranks(["a", "b"], training, with_none=with_none)
     assert RankScaler.from_json(scaler.to_json()) == scaler
