@@ -88,3 +88,16 @@ def test_statistics_are_ranked_and_each_pairs_own() -> None:
     assert alone is not None
     assert torch.equal(alone[0], ranks[2])
     assert PairCollator(collator(store), with_histories=True).batch(src, dst).statistics is None
+
+
+def test_a_newcomer_is_not_taken_for_the_oldest_of_all() -> None:
+    """Fitted when everybody was known, asked when one has been there longer than any then, and one is new."""
+    store = store_in_memory(["old", "b", "old", "new"], ["b", "c", "c", "b"], [0, 5, 10, 100])
+    preprocessing = fit_preprocessing(store.as_of(20), pairs=True)
+    asking = PairCollator(Collator(store.as_of(100), preprocessing, fanout=3), with_histories=True)
+    old, new, c = (store.node(name) for name in ("old", "new", "c"))
+    ranks = asking.batch(np.array([old, new]), np.array([c, c])).statistics
+    assert ranks is not None
+    of_old, of_new = ranks[:, PAIR_STATISTICS.index("src_since_first")].tolist()
+    assert of_old <= 1 - 1 / 16
+    assert of_new == 1
