@@ -126,6 +126,8 @@ def test_edge_by_edge_is_target_by_target(
     around = surroundings(HistoryReader(case.view, case.preprocessing, 5).graph, np.arange(14), 2)
     assert embedder(case)._in_pairs(around)
     by_edge = exact(case)
+    monkeypatch.setattr("gtea.scoring.exact._ROWS_AT_A_TIME", 2)
+    assert torch.equal(exact(case), by_edge)
     monkeypatch.setattr("gtea.scoring.exact._AT_HAND", 0)
     assert not embedder(case)._in_pairs(around)
     torch.testing.assert_close(exact(case), by_edge, atol=1e-6, rtol=0)

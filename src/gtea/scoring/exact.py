@@ -38,6 +38,7 @@ from gtea.scoring.way import Way
 from gtea.store.view import View
 
 _NODES_AT_A_TIME = 1 << 14
+_ROWS_AT_A_TIME = 1 << 13
 _AT_HAND = 1 << 32
 """How many bytes of embeddings may be held before it is known which of them the attention leaves."""
 
@@ -91,7 +92,7 @@ class ExactEmbedder:
         return Known(aggregate_graph(self._gtea, x, runs, around.num_within), x[: len(nodes)])
 
     def _in_pairs(self, around: Surroundings) -> bool:
-        """Whether to encode edge by edge: nearly all are looked at from both ends, and all looks fit into memory."""
+        """Whether to encode edge by edge: most are looked at from both ends, and all looks fit into memory."""
         encoder, num_looks = self._edges.encoder, len(around.slot)
         size = num_looks * encoder.d_edge * encoder.a.itemsize
         return num_looks > len(self._reader.graph.edge_a) and size <= _AT_HAND
@@ -190,9 +191,13 @@ def describe_nodes(features: NodeFeatures, nodes: NDArray[np.int64], progress: P
 
 
 def _moved_up(e_tilde: Tensor, left: Tensor) -> Tensor:
-    """The rows that are left, in the place of those that are not: all looks are not held twice."""
+    """The rows that are left, in the place of those that are not: a hub's looks are not held twice."""
     kept = e_tilde[: len(left)]
-    return kept if len(left) == len(e_tilde) else kept.copy_(e_tilde.index_select(0, left))
+    if len(left) < len(e_tilde):
+        # A row only ever moves forward, so that what a part writes over has been read.
+        for to, some in zip(kept.split(_ROWS_AT_A_TIME), left.split(_ROWS_AT_A_TIME), strict=True):
+            to.copy_(e_tilde.index_select(0, some))
+    return kept
 
 
 def _unheard(done: float) -> None:
