@@ -195,8 +195,9 @@ def _moved_up(e_tilde: Tensor, left: Tensor) -> Tensor:
     kept = e_tilde[: len(left)]
     if len(left) < len(e_tilde):
         # A row only ever moves forward, so that what a part writes over has been read.
-        for to, some in zip(kept.split(_ROWS_AT_A_TIME), left.split(_ROWS_AT_A_TIME), strict=True):
-            to.copy_(e_tilde.index_select(0, some))
+        for first in range(0, len(left), _ROWS_AT_A_TIME):
+            some = slice(first, first + _ROWS_AT_A_TIME)
+            kept[some] = e_tilde.index_select(0, left[some])
     return kept
 
 
