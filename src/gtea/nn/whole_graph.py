@@ -11,7 +11,8 @@ and with MLP_2's first map of [z_u || z_nbr_u] split likewise, into W_own and W_
     W_own z_u + W_nbr z_nbr_u = W_own z_u + (W_nbr W_2) s_u + (W_nbr b_2) w_u
 
 W_z z_v + b_1 is computed once a node instead of once a slot, W_2 once and for all, and nothing as long as all slots is
-ever held but e_tilde itself. Sums go over parts, so that a hub may have any number of neighbours.
+ever held but e_tilde itself. Sums go over parts, so that a hub may have any number of neighbours. Nodes know each other
+by W_z z_v + b_1 alone, so that z'_u may take the place of z_u as soon as it is known.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ def neighbourhoods(targets: range, slots: Slots, e_tilde: Tensor) -> Neighbourho
     return Neighbourhoods(targets, replace(slots, edge=torch.arange(len(e_tilde))), e_tilde)
 
 
+@torch.inference_mode()
 def aggregate_graph(
     model: GTEA, x: Tensor, runs: Sequence[Neighbourhoods], num_within: Sequence[int], *, part: int = PART
 ) -> Tensor:
@@ -74,22 +76,26 @@ def aggregate_graph(
         runs: All targets, in order, on the CPU; no run goes across any of ``num_within``.
         num_within: As in a batch; ``[num_nodes] * (num_layers + 1)`` for a whole graph.
     """
-    z = x
+    z, room = x, x.new_empty(0)
     for layer, num_targets in zip(model.layers, reversed(num_within[:-1]), strict=True):
         assert isinstance(layer, AggregationLayer)
-        z = _renew(layer, z, [run for run in runs if run.targets.stop <= num_targets], num_targets, part)
+        own = [run for run in runs if run.targets.stop <= num_targets]
+        room = room[: len(z)] if len(room) else x.new_empty(len(z), layer.mlp_1.into.out_features)
+        z_new = x.new_empty(num_targets, layer.mlp_2.out.out_features) if z is x else z[:num_targets]
+        _renew(layer, z, own, part, room, z_new)
+        z = z_new
     return z
 
 
-def _renew(layer: AggregationLayer, z: Tensor, runs: Sequence[Neighbourhoods], num_targets: int, part: int) -> Tensor:
-    """Eq. 6 and 7 for the first ``num_targets`` nodes."""
+def _renew(
+    layer: AggregationLayer, z: Tensor, runs: Sequence[Neighbourhoods], part: int, room: Tensor, z_new: Tensor
+) -> None:
+    """Eq. 6 and 7 for the targets of the runs, by way of ``room`` into ``z_new``, which may be z."""
     d_in, first, second = z.shape[1], layer.mlp_1, layer.mlp_2
-    with torch.inference_mode():
-        w_z, w_e = first.into.weight[:, :d_in], first.into.weight[:, d_in:]
-        w_own, w_nbr = second.into.weight[:, :d_in], second.into.weight[:, d_in:]
-        w_sum, b_sum = w_nbr @ first.out.weight, w_nbr @ first.out.bias
-        from_node = linear(z, w_z, first.into.bias)
-        z_new = z.new_empty(num_targets, second.out.out_features)
+    w_z, w_e = first.into.weight[:, :d_in], first.into.weight[:, d_in:]
+    w_own, w_nbr = second.into.weight[:, :d_in], second.into.weight[:, d_in:]
+    w_sum, b_sum = w_nbr @ first.out.weight, w_nbr @ first.out.bias
+    from_node = torch.addmm(first.into.bias, z, w_z.T, out=room)
 
     @torch.inference_mode()
     def renew(run: Neighbourhoods) -> None:
@@ -100,7 +106,6 @@ def _renew(layer: AggregationLayer, z: Tensor, runs: Sequence[Neighbourhoods], n
 
     for _ in side_by_side(renew, runs, z.device):
         pass
-    return z_new
 
 
 def _sum_relu(from_node: Tensor, w_e: Tensor, run: Neighbourhoods, part: int) -> Tensor:
