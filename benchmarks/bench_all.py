@@ -52,7 +52,7 @@ class Target:
 def parts(folder: Path) -> tuple[Part, ...]:
     """All of them, from quick to slow."""
     return (
-        Part("sampling", "bench_sampling.py", ("--hub", "1000000", "--batches", "50"), _sampling),
+        Part("sampling", "bench_sampling.py", ("--hub", "1000000", "--batches", "200"), _sampling),
         Part("lstm", "bench_encoders.py", ("--edges", "2000", "--json"), _keys("lstm_speedup", "lstm_speedup_pytorch")),
         Part("peak", "bench_encoders.py", (*_PEAK, "--json"), _keys("lstm_peak_share")),
         Part(
