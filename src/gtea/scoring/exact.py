@@ -99,9 +99,9 @@ class ExactEmbedder:
 
     def _paired(self, around: Surroundings) -> list[Neighbourhoods]:
         """Whom each target attends to, each edge having been read once for both of its ends."""
-        graph, nodes = self._reader.graph, around.nodes[: len(around.offset) - 1]
-        looks = pair_looks(graph.slot_edge[around.slot], len(graph.edge_a))
-        seen_from = np.repeat(nodes, np.diff(around.offset))
+        graph = self._reader.graph
+        slot, seen_from = around.looks(range(len(around.offset) - 1))
+        looks = pair_looks(graph.slot_edge[slot], len(graph.edge_a))
         rows = self._edges.encode_pairs(looks, seen_from, partial(self._progress, "encoding edges"))
         return self._weighed(around, rows)
 
