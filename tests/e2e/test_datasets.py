@@ -248,6 +248,20 @@ def test_the_next_command_trains(gtea: Run, bare: Path, tmp_path: Path) -> None:
     assert json.loads(outcome.out)["folds"] == 5
 
 
+def test_the_next_command_names_the_class_that_is_looked_for(gtea: Run, bare: Path, tmp_path: Path) -> None:
+    """Otherwise it would be the rarer one, which in a user's copy may well be the harmless one."""
+    folder = own_copy(tmp_path / "own", accounts=24)
+    rows = [f"0x{i},{'normal' if i % 4 == 0 else 'phishing'}" for i in range(24)]
+    (folder / "labels.csv").write_text("\n".join(["account,label", *rows]) + "\n")
+    outcome = gtea("datasets", "prepare", "ethereum_phishing", "--from", folder, "--out", tmp_path / "e")
+    assert "normal: 6\n" in outcome.out
+    assert "phishing: 18, the class that is looked for\n" in outcome.out
+    assert f"labels.csv --positive phishing --folds 5 --out {tmp_path / 'e'}" in outcome.out
+    (folder / "labels.csv").write_text("\n".join(["account,label", *rows]).replace("phishing", "1") + "\n")
+    facts = prepared(gtea, "ethereum_phishing", tmp_path / "other", "--from", folder)
+    assert (facts["positive"], facts["next"].count("--positive")) == (None, 0)
+
+
 def test_a_converted_graph_is_read_from_csv(gtea: Run, bare: Path, tmp_path: Path) -> None:
     folder = own_copy(tmp_path / "own")
     (folder / "transactions.parquet").unlink()

@@ -13,7 +13,7 @@ from gtea.data.datasets import DATASETS
 from gtea.reproduce import settings
 from gtea.reproduce.paper import MODELS, paper_column
 from gtea.reproduce.runs import default_config
-from gtea.reproduce.settings import laid_over, positive_of
+from gtea.reproduce.settings import laid_over
 from gtea.reproduce.subject import PAYMENTS
 from gtea.tasks.links import Protocol
 
@@ -27,14 +27,12 @@ def packaged(name: str) -> dict[str, Any]:
 def test_every_entry_is_of_something_there_is_and_can_be() -> None:
     for data, entry in packaged("settings.toml").items():
         assert data in NAMES
-        assert set(entry) <= {"positive", "paper", "temporal"}
+        assert set(entry) <= {"paper", "temporal"}
         task = "nodes" if data == PAYMENTS else DATASETS[data].task
         for protocol in entry.keys() & set(get_args(Protocol)):
             assert set(entry[protocol]) <= {"all", "gtea", *GTEA_MODELS, *BASELINES}
             for model in (*MODELS, "tree", *(["edgebank"] if task == "links" else [])):
                 laid_over(default_config(task, model), data, protocol, model)
-    assert positive_of("bitcoin_otc") == "fraud"
-    assert positive_of("nobody knows") is None
 
 
 def test_the_nearer_to_the_model_the_stronger(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,7 +156,8 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     if facts["rows"] != facts["rows_known"]:
         lines.append(f"note             the copy that gtea knows has {facts['rows_known']:,} rows")
     for label, count in facts.get("classes", {}).items():
-        lines.append(f"{'':<16} {label}: {count:,}")
+        looked_for = ", the class that is looked for" if label == facts["positive"] else ""
+        lines.append(f"{'':<16} {label}: {count:,}{looked_for}")
     left_out = {**facts["labels_left_out"], **facts["split"].get("left_out", {})}
     lines += [f"left out         {count:,} {reason.replace('_', ' ')}" for reason, count in left_out.items() if count]
     lines.append(f"split            {facts['split']['split']}")

@@ -36,6 +36,8 @@ class LabelsFile:
 
     account: str
     label: str
+    positive: str | None = None
+    """The class that is looked for; None where there are many."""
     file: str = "labels.csv"
 
 
@@ -117,7 +119,7 @@ _SETS = (
             ),
         ),
         516_292,
-        LabelsFile("account", "label"),
+        LabelsFile("account", "label", "phishing"),
     ),
     Dataset(
         "email_eu",
@@ -142,7 +144,7 @@ _SETS = (
             ),
         ),
         35_592,
-        LabelsFile("account", "label"),
+        LabelsFile("account", "label", "fraud"),
     ),
     Dataset(
         "primary_school",
@@ -167,7 +169,7 @@ _SETS = (
             ),
         ),
         120_558,
-        LabelsFile("account", "is_fraud"),
+        LabelsFile("account", "is_fraud", "1"),
     ),
 )
 DATASETS: dict[str, Dataset] = {each.name: each for each in _SETS}

@@ -189,7 +189,9 @@ def _describe(
     if dataset.task == "links":
         return {**facts, **_link_facts(store, protocol), "next": _next_links(home, protocol)}
     labels = read_labels(folder / LABELS, store)
-    return {**facts, **_node_facts(labels, store, protocol), "next": _next_nodes(home, protocol)}
+    positive = _positive(dataset, labels)
+    following = _next_nodes(home, protocol, positive)
+    return {**facts, **_node_facts(labels, store, protocol), "positive": positive, "next": following}
 
 
 def _link_facts(store: Store, protocol: Protocol) -> dict[str, Any]:
@@ -200,6 +202,12 @@ def _link_facts(store: Store, protocol: Protocol) -> dict[str, Any]:
         "samples": 2 * sum(len(part) for part in split.parts.values()),
         "split": split.describe(),
     }
+
+
+def _positive(dataset: Dataset, labels: Labels) -> str | None:
+    """The class that is looked for, unless a user's own copy calls its classes otherwise."""
+    known = dataset.labels and dataset.labels.positive
+    return known if known in labels.classes else None
 
 
 def _node_facts(labels: Labels, store: Store, protocol: Protocol) -> dict[str, Any]:
@@ -216,10 +224,11 @@ def _next_links(home: Path, protocol: Protocol) -> str:
     return f"gtea train {_quoted(home / STORE)} --task links{setting} --out {_quoted(home / 'model')}"
 
 
-def _next_nodes(home: Path, protocol: Protocol) -> str:
+def _next_nodes(home: Path, protocol: Protocol, positive: str | None) -> str:
+    looked_for = f" --positive {shlex.quote(positive)}" if positive else ""
     folds = f" --folds {FOLDS}" if protocol == "paper" else ""
-    labels = _quoted(home / LABELS)
-    return f"gtea train {_quoted(home / STORE)} --labels {labels}{folds} --out {_quoted(home / 'model')}"
+    labels = f"--labels {_quoted(home / LABELS)}"
+    return f"gtea train {_quoted(home / STORE)} {labels}{looked_for}{folds} --out {_quoted(home / 'model')}"
 
 
 def _quoted(path: Path) -> str:

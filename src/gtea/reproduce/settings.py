@@ -20,12 +20,6 @@ def laid_over(config: RunConfig, data: str, protocol: Protocol, model: str) -> R
     return config
 
 
-def positive_of(data: str) -> str | None:
-    """The class that is looked for in a data set, where it is not the rarer one."""
-    positive: str | None = _packaged().get(data, {}).get("positive")
-    return positive
-
-
 def _layers(data: str, protocol: Protocol, model: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Where each layer stands, and what it says; later ones win."""
     layers = _packaged().get(data, {}).get(protocol, {})

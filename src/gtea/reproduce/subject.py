@@ -21,7 +21,6 @@ from gtea.data.workbench import Progress, silent
 from gtea.errors import DataError, UsageError
 from gtea.reproduce.lock import alone
 from gtea.reproduce.prepare import FACTS, LABELS, STORE, prepare
-from gtea.reproduce.settings import positive_of
 from gtea.store.ingest import ingest
 from gtea.store.publish import scratch_for
 from gtea.store.store import Store
@@ -45,7 +44,7 @@ class Subject:
     labels: Path | None
     """Of accounts; None where links are foretold."""
     positive: str | None = None
-    """The class that is looked for; None stands for the rarer one."""
+    """The class that is looked for; None stands for the rarer one of two."""
     unknown: Literal["error", "skip"] = "error"
     """Labelled accounts that the store doesn't have."""
     own: bool = False
@@ -82,11 +81,11 @@ def subject_of(
         folder = Path(word).absolute()
     else:
         raise UsageError(_unknown(word))
-    name, task = _facts(folder)
+    name, task, looked_for = _facts(folder)
     labels = folder / LABELS if task == "nodes" else None
     if positive is not None and labels is None:
         raise UsageError(f"--positive: has no meaning for {name}, whose links are foretold. Leave it out.")
-    return Subject(name, task, folder / STORE, labels, positive or positive_of(name))
+    return Subject(name, task, folder / STORE, labels, positive or looked_for)
 
 
 def own_subject(
@@ -142,10 +141,10 @@ def _generate(folder: Path, progress: Progress) -> None:
         sync_folder(folder.parent)
 
 
-def _facts(folder: Path) -> tuple[str, TaskKind]:
+def _facts(folder: Path) -> tuple[str, TaskKind, str | None]:
     try:
         facts: dict[str, Any] = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-        return str(facts["name"]), facts["task"]
+        return str(facts["name"]), facts["task"], facts.get("positive")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
             f"{folder / FACTS}: can't be read ({error}). Delete the folder and run gtea datasets prepare again."
