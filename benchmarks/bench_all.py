@@ -52,7 +52,7 @@ class Target:
 def parts(folder: Path) -> tuple[Part, ...]:
     """All of them, from quick to slow."""
     return (
-        Part("sampling", "bench_sampling.py", ("--hub", "1000000", "--batches", "200"), _sampling),
+        Part("sampling", "bench_sampling.py", ("--hub", "1000000", "--batches", "200", "--skip-batches"), _sampling),
         Part("lstm", "bench_encoders.py", ("--edges", "2000", "--json"), _keys("lstm_speedup", "lstm_speedup_pytorch")),
         Part("peak", "bench_encoders.py", (*_PEAK, "--json"), _keys("lstm_peak_share")),
         Part(
@@ -65,7 +65,7 @@ def parts(folder: Path) -> tuple[Part, ...]:
         Part(
             "scoring",
             "bench_scoring.py",
-            ("--folder", str(folder), "--rounds", "3", "--part", "2000"),
+            ("--folder", str(folder), "--rounds", "7", "--part", "2000"),
             _keys("exact_vs_sampled", "exact_vs_best_sampled", "exact_s", "exact_peak_gb", "one_account_s"),
         ),
         Part(

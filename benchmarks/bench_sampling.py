@@ -47,8 +47,9 @@ def main() -> None:
         "seeds": options.seeds,
         "sampling": sampling_figures(store, options.fanout, chunks),
         "one_node": hub_figures(store, options.fanout),
-        "batch": batch_figures(store, options.fanout, chunks),
     }
+    if not options.skip_batches:
+        figures["batch"] = batch_figures(store, options.fanout, chunks)
     print(json.dumps(figures, indent=2))
     if options.json:
         options.json.write_text(json.dumps(figures, indent=2) + "\n")
@@ -164,6 +165,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--fanout", type=int, default=10)
     parser.add_argument("--seeds", type=int, default=128)
     parser.add_argument("--batches", type=int, default=200)
+    parser.add_argument("--skip-batches", action="store_true", help="time the sampler alone")
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
 
