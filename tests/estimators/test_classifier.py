@@ -141,6 +141,47 @@ def test_a_model_of_gtea_train_can_be_loaded(
     assert loaded.d_node == 6
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [{"features.ranks": True, "model.dropout": np.float64(0.3)}, {"model.family": "tree"}, {"model.tree_first": True}],
+    ids=["gtea", "tree", "gtea+tree"],
+)
+def test_what_was_loaded_trains_as_it_was_trained(
+    store: Store, fitted: GTEAClassifier, examples: Any, tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    """Also what is no parameter of its own: a clone of a loaded tree once trained a GTEA."""
+    model = GTEAClassifier(store, **QUICK, settings=settings).fit(*examples)
+    first = model.predict_proba(examples[0])
+    assert (first != fitted.predict_proba(examples[0])).any()
+    model.save(tmp_path / "m")
+    loaded = package.load(tmp_path / "m", store, device="cpu")
+    assert loaded.settings == settings
+    again = clone(loaded).fit(*examples)
+    np.testing.assert_array_equal(again.predict_proba(examples[0]), first)
+
+
+def test_a_grid_over_settings(store: Store, examples: Any) -> None:
+    grid = {"settings": [None, {"model.dropout": 0.5}]}
+    search = GridSearchCV(GTEAClassifier(store, **QUICK), grid, cv=2, error_score="raise").fit(*examples)
+    assert search.best_params_["settings"] in grid["settings"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"model.dropuot": 0.1}, r"unknown key 'model\.dropuot' in settings\. Did you mean 'model\.dropout'\?"),
+        ({"model.d_node": 4}, r"settings: model\.d_node is the parameter d_node\. Give it there\."),
+        ({"train.seed": 4}, r"settings: train\.seed is the parameter random_state\. Give it there\."),
+        ({"split.folds": 5}, r"settings: split\.folds has no meaning here, where examples are given to fit\."),
+        ({"model": {"d_node": 4}}, r"settings: must be named with their section \(got 'model'\)\."),
+        ({"model.dropout": "much"}, r"model\.dropout must be"),
+    ],
+)
+def test_other_settings_that_are_refused(store: Store, examples: Any, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        GTEAClassifier(store, **QUICK, settings=settings).fit(*examples)
+
+
 def test_columns_of_one_are_accounts_too(fitted: GTEAClassifier, examples: Any) -> None:
     accounts = examples[0][:5]
     expected = fitted.predict_proba(accounts)

@@ -172,6 +172,20 @@ def test_cloning_shares_the_store(shop: Store) -> None:
     assert clone(estimator).get_params() == estimator.get_params()
 
 
+@pytest.mark.parametrize(
+    "settings", [{"model.dropout": 0.3, "split.train_windows": 2}, {"model.family": "tree", "features.pairs": True}]
+)
+def test_what_was_loaded_trains_as_it_was_trained(shop: Store, tmp_path: Path, settings: dict[str, Any]) -> None:
+    head = "dot" if "model.family" in settings else "ordered_pair"
+    model = GTEALinkPredictor(shop, link_head=head, settings=settings, **QUICK).fit_store()
+    model.save(tmp_path / "m")
+    again = clone(package.load(tmp_path / "m", shop, device="cpu")).fit_store()
+    examples = [["u01", "i1"], ["u02", "i1"], ["u03", "i6"]]
+    np.testing.assert_array_equal(again.predict_proba(examples), model.predict_proba(examples))
+    assert again.model_.config == model.model_.config
+    assert GTEALinkPredictor(shop, link_head=head, **QUICK).fit_store().model_.config != model.model_.config
+
+
 def test_a_pair_named_twice_counts_twice_and_one_of_weight_0_not_at_all(shop: Store, pairs: Any) -> None:
     examples, y = pairs
     weights = np.arange(len(y)) % 3

@@ -23,7 +23,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from gtea.checkpoint import SavedModel, save_model
-from gtea.config import RunConfig, config_from_json
+from gtea.config import RunConfig, config_from_json, with_settings
 from gtea.errors import UsageError
 from gtea.estimators.inputs import Targets
 from gtea.scoring.model import LinkModel, NodeModel
@@ -41,6 +41,8 @@ SETTINGS = {
     "sampling": ("fanout", "max_events", "batch_size"),
     "train": ("lr", "epochs", "patience"),
 }
+_OTHER_NAMES = {"features.nodes": "features", "train.seed": "random_state"}
+"""Settings that are parameters under a name of their own."""
 _CLASS_VALUES = "class_values"
 
 
@@ -51,6 +53,8 @@ class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Which parameters are settings of a run, by section, under the same names."""
     _defaults: ClassVar[RunConfig] = RunConfig()
     """The settings that are no parameters."""
+    _split_settings: ClassVar[Sequence[str]] = ()
+    """Of the settings that say how a store is split, those that an estimator has a use for."""
     _model: ClassVar[type[NodeModel] | type[LinkModel]]
     _columns: ClassVar[int]
     """How many ids an example has."""
@@ -76,6 +80,7 @@ class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         patience: int = 15,
         validation_fraction: float = 0.25,
         features: str | Sequence[str] | None = None,
+        settings: Mapping[str, Any] | None = None,
         sampled: bool = False,
         device: str = "auto",
         random_state: int | np.random.RandomState | None = 0,
@@ -96,6 +101,7 @@ class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.patience = patience
         self.validation_fraction = validation_fraction
         self.features = features
+        self.settings = settings
         self.sampled = sampled
         self.device = device
         self.random_state = random_state
@@ -128,17 +134,48 @@ class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sections = ((getattr(config, section), names) for section, names in cls._settings.items())
         chosen = {name: getattr(section, name) for section, names in sections for name in names}
         known = {"features": config.features.nodes, "random_state": config.train.seed, **chosen}
-        estimator = cls(graph, as_of=as_of, device=device, **known)
+        estimator = cls(graph, as_of=as_of, device=device, settings=cls._rest(config), **known)
         return estimator._fitted(store, store.as_of(as_of).cut, saved, resolve_device(device))
 
     def _config(self) -> RunConfig:
         """The parameters as the configuration of a run, which checks them."""
-        values = self._defaults.to_json()
-        for section, names in self._settings.items():
-            values[section] |= {name: _plain(getattr(self, name)) for name in names}
-        values["features"]["nodes"] = self.features
-        values["train"]["seed"] = _seed(self.random_state)
-        return config_from_json(values)
+        values = {name: getattr(self, parameter) for name, parameter in self._parameters().items()}
+        values["train.seed"] = _seed(self.random_state)
+        for name, value in (self.settings or {}).items():
+            self._check_setting(name)
+            values[name] = value
+        return with_settings(self._defaults, {name: _plain(value) for name, value in values.items()}, "settings")
+
+    @classmethod
+    def _parameters(cls) -> dict[str, str]:
+        """The settings that are parameters, by their dotted names."""
+        alike = ((section, name) for section, names in cls._settings.items() for name in names)
+        return {**{f"{section}.{name}": name for section, name in alike}, **_OTHER_NAMES}
+
+    @classmethod
+    def _check_setting(cls, name: str) -> None:
+        """Refuse what would say a thing twice, or be passed over."""
+        section, dot, _ = name.partition(".")
+        if not dot:
+            raise UsageError(f"settings: must be named with their section (got {name!r}). Try 'model.dropout'.")
+        if name in cls._parameters():
+            raise UsageError(f"settings: {name} is the parameter {cls._parameters()[name]}. Give it there.")
+        if section == "split" and name not in cls._split_settings:
+            raise UsageError(f"settings: {name} has no meaning here, where examples are given to fit. Leave it out.")
+
+    @classmethod
+    def _rest(cls, config: RunConfig) -> dict[str, Any] | None:
+        """The settings of a configuration that are no parameters, where they are not the defaults."""
+        usual, parameters = cls._defaults.to_json(), cls._parameters()
+        rest = {
+            f"{section}.{name}": value
+            for section, values in config.to_json().items()
+            for name, value in values.items()
+            if value != usual[section][name]
+            and f"{section}.{name}" not in parameters
+            and (section != "split" or f"{section}.{name}" in cls._split_settings)
+        }
+        return rest or None
 
     def _trained(self, store: Store, cut: int, task_in: Callable[[Path, torch.device], Task[Any]]) -> Self:
         """Train a task in a folder that is gone afterwards.

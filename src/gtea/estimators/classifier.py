@@ -35,6 +35,7 @@ class GTEAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GTEAEsti
         as_of: The cut; None stands for just after the last event.
         features: What is known about an account itself: "given", "statistics", "random", or several. None stands for
             the node table where there is one, and statistics where there is none.
+        settings: Any other setting of ``gtea train --set`` by its dotted name: ``{"model.dropout": 0.1}``.
         validation_fraction: The share of the accounts that chooses the best epoch.
         sampled: Predict from a sample of the neighbours, as in training, and not exactly, from all of them: quicker
             for a few accounts of a large graph with hubs.

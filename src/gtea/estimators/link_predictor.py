@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -44,6 +44,7 @@ class GTEALinkPredictor(GTEAEstimator):
             too, and doesn't care who of them is named first; "dot" is the paper's, and reads the embeddings alone.
         features: What is known about an account itself: "given", "statistics", "random", or several. None stands for
             the node table where there is one, and statistics where there is none.
+        settings: Any other setting of ``gtea train --set`` by its dotted name: ``{"model.dropout": 0.1}``.
         validation_fraction: The share of the pairs that chooses the best epoch of ``fit``.
         sampled: Predict from a sample of the neighbours, as in training, and not exactly, from all of them: quicker
             for a few pairs of a large graph with hubs.
@@ -59,6 +60,7 @@ class GTEALinkPredictor(GTEAEstimator):
     """
 
     _settings: ClassVar = {**SETTINGS, "model": (*SETTINGS["model"], "link_head")}
+    _split_settings = ("split.train_windows",)
     _defaults = link_defaults(ModelConfig())
     _model = LinkModel
     _columns = 2
@@ -84,6 +86,7 @@ class GTEALinkPredictor(GTEAEstimator):
         patience: int = 15,
         validation_fraction: float = 0.25,
         features: str | Sequence[str] | None = None,
+        settings: Mapping[str, Any] | None = None,
         sampled: bool = False,
         device: str = "auto",
         random_state: int | np.random.RandomState | None = 0,
@@ -105,6 +108,7 @@ class GTEALinkPredictor(GTEAEstimator):
             patience=patience,
             validation_fraction=validation_fraction,
             features=features,
+            settings=settings,
             sampled=sampled,
             device=device,
             random_state=random_state,
