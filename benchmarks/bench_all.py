@@ -52,7 +52,7 @@ class Target:
 def parts(folder: Path) -> tuple[Part, ...]:
     """All of them, from quick to slow."""
     return (
-        Part("sampling", "bench_sampling.py", ("--hub", "1000000", "--batches", "200", "--skip-batches"), _sampling),
+        Part("sampling", "bench_sampling.py", ("--history", "1", "--skip-batches"), _sampling),
         Part("lstm", "bench_encoders.py", ("--edges", "2000", "--json"), _keys("lstm_speedup", "lstm_speedup_pytorch")),
         Part("peak", "bench_encoders.py", (*_PEAK, "--json"), _keys("lstm_peak_share")),
         Part(
@@ -61,11 +61,11 @@ def parts(folder: Path) -> tuple[Part, ...]:
             ("--encoder", "transformer", "--edges", "1000", "--json"),
             _keys("transformer_speedup"),
         ),
-        Part("step", "bench_step.py", (), _step),
+        Part("step", "bench_step.py", ("--rivals", "padded", "tgat"), _step),
         Part(
             "scoring",
             "bench_scoring.py",
-            ("--folder", str(folder), "--rounds", "7", "--part", "2000"),
+            ("--folder", str(folder), "--part", "2000"),
             _keys("exact_vs_sampled", "exact_vs_best_sampled", "exact_s", "exact_peak_gb", "one_account_s"),
         ),
         Part(
@@ -75,7 +75,7 @@ def parts(folder: Path) -> tuple[Part, ...]:
     )
 
 
-_PEAK = ("--edges", "14000", "--threads", "2", "--skip-padded", "--rounds", "15")
+_PEAK = ("--edges", "14000", "--threads", "2", "--skip-padded", "--rounds", "11")
 
 TARGETS = (
     Target("lstm_speedup", "2,000 edges, LSTM, forward and backward, one thread, against padded", 150),
@@ -146,8 +146,6 @@ def _ingest(figures: Figures) -> dict[str, Any]:
 def _step(figures: Figures) -> dict[str, Any]:
     names = (
         "step_speedup",
-        "step_speedup_packed",
-        "step_speedup_pyg",
         "step_speedup_tgat",
         "data_wait_share",
         "batch_128_gb",

@@ -2,9 +2,9 @@
 
     python benchmarks/bench_sampling.py [--json out.json] [--nodes 1300000] [--degree 12] [--hub 10000000]
 
-The graph is made in memory: pairs with heavy-tailed ends, histories of 3 events on average, and one hub with
-``--hub`` partners of its own. Times are the calling thread's own (median over batches, every batch with new seeds), so
-that other work on the machine counts less; it still takes its share of the caches.
+The graph is made in memory: pairs with heavy-tailed ends, histories of ``--history`` events on average, and one hub
+with ``--hub`` partners of its own. Times are the calling thread's own (median over batches, every batch with new
+seeds), so that other work on the machine counts less; it still takes its share of the caches.
 """
 
 from __future__ import annotations
@@ -31,13 +31,12 @@ from gtea.store.store import Store
 from gtea.store.strings import StringTable
 
 _YEAR = 365 * 86_400
-_MEAN_HISTORY = 3
 
 
 def main() -> None:
     """Build, measure, report."""
     options = _options()
-    store = synthetic_store(options.nodes, options.degree, options.hub)
+    store = synthetic_store(options.nodes, options.degree, options.hub, options.history)
     seeds = np.random.default_rng(1).permutation(options.nodes)[: options.seeds * options.batches]
     chunks = np.split(seeds, options.batches)
     figures: dict[str, Any] = {
@@ -55,13 +54,13 @@ def main() -> None:
         options.json.write_text(json.dumps(figures, indent=2) + "\n")
 
 
-def synthetic_store(num_nodes: int, degree: float, hub: int) -> Store:
+def synthetic_store(num_nodes: int, degree: float, hub: int, mean_history: float) -> Store:
     """About ``degree`` neighbours a node on average, with a heavy tail; node 0 is the hub."""
     generator = np.random.default_rng(0)
     num_pairs = int(num_nodes * degree / 2)
     popular = (num_nodes * generator.random(num_pairs) ** 2).astype(np.int64)
     others = generator.integers(0, num_nodes, num_pairs)
-    lengths = generator.geometric(1 / _MEAN_HISTORY, num_pairs)
+    lengths = generator.geometric(1 / mean_history, num_pairs)
     # The hub's partners have no other: everybody else stays as they are without it.
     src = np.concatenate([np.repeat(popular, lengths), np.zeros(hub, dtype=np.int64)])
     dst = np.concatenate([np.repeat(others, lengths), num_nodes + np.arange(hub)])
@@ -162,6 +161,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--nodes", type=int, default=1_300_000)
     parser.add_argument("--degree", type=float, default=12)
     parser.add_argument("--hub", type=int, default=1_000_000, help="neighbours of the hub")
+    parser.add_argument("--history", type=float, default=3, help="events of a pair; sampling reads none of them")
     parser.add_argument("--fanout", type=int, default=10)
     parser.add_argument("--seeds", type=int, default=128)
     parser.add_argument("--batches", type=int, default=200)

@@ -1,6 +1,6 @@
 """What does a whole training step cost, in time and memory, against GTEA as research code writes it?
 
-    python benchmarks/bench_step.py [--json out.json] [--rounds 7] [--threads 2]
+    python benchmarks/bench_step.py [--json out.json] [--rounds 7] [--threads 2] [--rivals padded packed pyg tgat]
 
 A step is: choose the neighbours of 32 accounts (10 x 10), gather their histories, forward, backward, Adam. Histories
 have mean length 4 and at most 256 events of 8 features, everything is 64 wide. Rivals (benchmarks/rivals) get the same
@@ -8,7 +8,7 @@ batches: *padded* pads every history to the longest and encodes every edge as of
 with pack_padded_sequence; *pyg* encodes each edge once and leaves the layers to PyG. *tgat* is this project's own TGAT,
 a smaller model that reads single events, ten a query, with its own sampler.
 
-Memory is what the process grows by, at its peak, over a step (the kernel's own count of resident pages), on a quarter
+Memory is what the process grows by, at its peak, over a step (the kernel's own count of resident pages), on a tenth
 of that graph: its size has no part in it.
 """
 
@@ -47,6 +47,7 @@ WARM_UP = 2
 """Accounts of the step that doesn't count: it loads what is loaded late."""
 GIVEN = 6  # and two that gtea adds: who sent, and the gap
 CAPS = (64, 256, 1024)
+RIVALS = ("padded", "packed", "pyg", "tgat")
 _GB = 2**30
 
 
@@ -62,7 +63,7 @@ def main() -> None:
         "benchmark": "step",
         **machine(),
         "graph": bench.facts(),
-        **speed(bench, options.rounds),
+        **speed(bench, options.rounds, options.rivals),
         "data_wait_share": round(waiting(bench, options.rounds), 4),
         **memory(options.threads),
     }
@@ -128,32 +129,34 @@ def learn(network: nn.Module, optimiser: torch.optim.Optimizer, batch: Batch | E
     return loss
 
 
-def speed(bench: Bench, rounds: int) -> dict[str, Any]:
+def speed(bench: Bench, rounds: int, rivals: list[str]) -> dict[str, Any]:
     """Median milliseconds of a step of 32 accounts, and how many times as long the rivals take."""
-    widths = bench.spec.d_node_features, bench.spec.d_event_features
-    ways: dict[str, nn.Module] = {
-        "ours": bench.ours(),
-        "padded": PlainGTEA(PaddedLSTM, *widths),
-        "packed": PlainGTEA(PackedLSTM, *widths),
-    }
-    try:
-        from rivals.message_passing import PyGGTEA
-    except ImportError:
-        pass
-    else:
-        ways["pyg"] = PyGGTEA(PackedLSTM, *widths)
-    steps = {name: bench.step(network, 32) for name, network in ways.items()}
-    seconds = medians({**steps, "tgat": bench.tgat_step(32)}, rounds)
+    steps = {"ours": bench.step(bench.ours(), 32)}
+    steps |= {name: step for name in rivals if (step := rival_step(bench, name)) is not None}
+    seconds = medians(steps, rounds)
+    ratios = {name: round(value / seconds["ours"], 1) for name, value in seconds.items() if name != "ours"}
     return {
         "rounds": rounds,
         **{f"{name}_ms": round(1e3 * value, 1) for name, value in seconds.items()},
-        "step_speedup": round(seconds["padded"] / seconds["ours"], 1),
-        **{
-            f"step_speedup_{name}": round(seconds[name] / seconds["ours"], 1)
-            for name in ("packed", "pyg", "tgat")
-            if name in seconds
-        },
+        **{("step_speedup" if name == "padded" else f"step_speedup_{name}"): ratio for name, ratio in ratios.items()},
     }
+
+
+def rival_step(bench: Bench, name: str) -> Callable[[int], object] | None:
+    """A step of 32 accounts by a rival; None where it needs what is not installed."""
+    widths = bench.spec.d_node_features, bench.spec.d_event_features
+    match name:
+        case "padded":
+            return bench.step(PlainGTEA(PaddedLSTM, *widths), 32)
+        case "packed":
+            return bench.step(PlainGTEA(PackedLSTM, *widths), 32)
+        case "tgat":
+            return bench.tgat_step(32)
+    try:
+        from rivals.message_passing import PyGGTEA
+    except ImportError:
+        return None
+    return bench.step(PyGGTEA(PackedLSTM, *widths), 32)
 
 
 def waiting(bench: Bench, rounds: int) -> float:
@@ -163,7 +166,7 @@ def waiting(bench: Bench, rounds: int) -> float:
     """
     network = bench.ours()
     optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)
-    accounts = bench.seeds(0, 32 * 10 * rounds)
+    accounts = bench.seeds(0, 32 * 7 * rounds)
     loader = Loader(
         lambda items, epoch: bench.collator.batch(accounts[items], epoch), len(accounts), batch_size=32, workers=1
     )
@@ -203,7 +206,7 @@ def _child(threads: int, batch_size: int, cap: int) -> dict[str, int]:
 
 def memory_of_a_step(batch_size: int, cap: int) -> dict[str, int]:
     """Grown by how much over the first step of this size; a tiny one before it has set up what is set up once."""
-    bench = Bench(cap, num_nodes=NODES // 4)
+    bench = Bench(cap, num_nodes=NODES // 10)
     network = bench.ours()
     bench.step(network, batch_size)(0)
     first = bench.collator.batch(bench.seeds(1, batch_size), 1)
@@ -230,6 +233,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rivals", nargs="+", choices=RIVALS, default=list(RIVALS))
     parser.add_argument("--json", type=Path)
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--batch-size", type=int, default=32, help=argparse.SUPPRESS)
