@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphs import YEAR, addresses
 from gtea.sampling.collate import Collator
 from gtea.sampling.fitting import fit_preprocessing
 from gtea.sampling.graph import graph_of
@@ -28,9 +29,6 @@ from gtea.sampling.neighbours import NeighbourSampler
 from gtea.sampling.recency import recency_ranks
 from gtea.store.memory import store_of_numbers
 from gtea.store.store import Store
-from gtea.store.strings import StringTable
-
-_YEAR = 365 * 86_400
 
 
 def main() -> None:
@@ -64,25 +62,15 @@ def synthetic_store(num_nodes: int, degree: float, hub: int, mean_history: float
     # The hub's partners have no other: everybody else stays as they are without it.
     src = np.concatenate([np.repeat(popular, lengths), np.zeros(hub, dtype=np.int64)])
     dst = np.concatenate([np.repeat(others, lengths), num_nodes + np.arange(hub)])
-    times = generator.integers(0, _YEAR, len(src))
+    times = generator.integers(0, YEAR, len(src))
     amounts = generator.lognormal(4, 2, len(src)).astype(np.float32)
-    return store_of_numbers(_addresses(num_nodes + hub), src, dst, times, features={"amount": amounts})
-
-
-def _addresses(count: int) -> StringTable:
-    """0x and forty hexadecimal digits, in order."""
-    digits = np.full((count, 42), ord("0"), dtype=np.uint8)
-    digits[:, 1] = ord("x")
-    for place in range(8):
-        nibble = (np.arange(count) >> (4 * place)) & 15
-        digits[:, 41 - place] = np.frombuffer(b"0123456789abcdef", np.uint8)[nibble]
-    return StringTable(np.arange(count + 1) * 42, digits.reshape(-1))
+    return store_of_numbers(addresses(num_nodes + hub), src, dst, times, features={"amount": amounts})
 
 
 def sampling_figures(store: Store, fanout: int, chunks: list[NDArray[np.int64]]) -> dict[str, Any]:
     """Two hops, in millions of chosen edges a second."""
     figures: dict[str, Any] = {}
-    half = store.as_of(_YEAR // 2)
+    half = store.as_of(YEAR // 2)
     for name, sampler in (
         ("uniform", NeighbourSampler(store.as_of(), fanout, 2)),
         ("uniform_as_of_half_time", NeighbourSampler(half, fanout, 2)),
