@@ -3,9 +3,9 @@
     python benchmarks/bench_scoring.py [--folder FOLDER] [--json out.json] [--nodes 1300000] [--edges 2200000]
 
 A store is made on disk, once a folder, and an untrained GTEA_L+T; its attention discards next to nothing, which is the
-dear case. In every round exact scoring runs in a process of its own, after imports, and the others in another, so that
-a busy machine slows all of them alike; the median counts. Processor time is told, too: on a shared machine it is the
-steadier of the two.
+dear case. The ways take turns, so that a busy machine slows all of them alike, and the median counts; exact scoring, of
+which memory is a question, too, runs in a process of its own, after imports. Processor time is told, too: on a shared
+machine it is the steadier of the two.
 
 - exact: all accounts, from opening the store to probabilities.
 - sampled: today's batches of 64, and larger ones. A part of the accounts is scored twice, and the second time counts,
@@ -22,7 +22,6 @@ import argparse
 import json
 import os
 import platform
-import resource
 import statistics
 import subprocess
 import sys
@@ -58,8 +57,8 @@ _CPU = torch.device("cpu")
 def main() -> None:
     """Build, measure, report."""
     options = _options()
-    if options.child:
-        print(json.dumps(CHILDREN[options.child](options)))
+    if options.exact_alone:
+        print(json.dumps(score_exactly(options)))
         return
     with tempfile.TemporaryDirectory(prefix="gtea-") as temporary:
         options.folder = options.folder or Path(temporary)
@@ -131,13 +130,13 @@ def save_untrained(store: Store, folder: Path) -> None:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Every way in turns, each in a process of its own; ratios by the clock and by processor time."""
-    rounds: dict[str, list[dict[str, Any]]] = {name: [] for name in CHILDREN}
+    """Every way in turns; ratios by the clock and by processor time."""
+    rounds: dict[str, list[dict[str, Any]]] = {name: [] for name in WAYS}
     for _ in range(options.rounds):
-        for name, results in rounds.items():
-            results.append(_run_child(name, options))
-    exact, others = rounds["exact"], rounds["others"]
-    sampled, one = [each["sampled"] for each in others], [each["one_account"] for each in others]
+        for name, way in WAYS.items():
+            rounds[name].append(way(options))
+            print(name, rounds[name][-1], file=sys.stderr, flush=True)
+    exact, sampled, one = rounds["exact"], rounds["sampled"], rounds["one_account"]
     figures: dict[str, Any] = {"exact_peak_gb": max(result["peak_gb"] for result in exact)}
     for unit, name in (("seconds", "s"), ("cpu_s", "cpu_s")):
         quick = statistics.median(result[unit] for result in exact)
@@ -153,17 +152,15 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     return {**figures, "rounds": rounds}
 
 
-def _run_child(name: str, options: argparse.Namespace) -> dict[str, Any]:
-    given = {"child": name, "folder": options.folder, "part": options.part}
-    words = [word for flag, value in given.items() for word in (f"--{flag}", str(value))]
-    done = subprocess.run([sys.executable, __file__, *words], check=True, stdout=subprocess.PIPE)
-    result: dict[str, Any] = json.loads(done.stdout)
-    print(name, result, file=sys.stderr)
+def score_exactly_apart(options: argparse.Namespace) -> dict[str, Any]:
+    """All accounts, in a process that does nothing else."""
+    words = [sys.executable, __file__, "--exact-alone", "--folder", str(options.folder)]
+    result: dict[str, Any] = json.loads(subprocess.run(words, check=True, stdout=subprocess.PIPE).stdout)
     return result
 
 
-def exact_child(options: argparse.Namespace) -> dict[str, Any]:
-    """All accounts, to the written table."""
+def score_exactly(options: argparse.Namespace) -> dict[str, Any]:
+    """All accounts, from opening the store to probabilities."""
     stages: dict[str, float] = {}
 
     def listen(stage: str, done: float | None) -> None:
@@ -176,11 +173,6 @@ def exact_child(options: argparse.Namespace) -> dict[str, Any]:
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu_start
     starts = {stage: round(begun, 2) for stage, begun in stages.items()}
     return {"seconds": round(seconds, 2), "cpu_s": round(cpu, 2), "peak_gb": _peak(), "stage_starts_s": starts}
-
-
-def others_child(options: argparse.Namespace) -> dict[str, Any]:
-    """What is no matter of memory: one account first, when nothing of the store has been looked at."""
-    return {"one_account": score_one_account(options), "sampled": score_sampled(options)}
 
 
 def score_sampled(options: argparse.Namespace) -> dict[str, Any]:
@@ -229,14 +221,17 @@ def _load_all(options: argparse.Namespace) -> None:
     NodeModel.open(options.folder / "model", _CPU).probabilities(store, 10, np.arange(2))
 
 
-CHILDREN: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
-    "others": others_child,
-    "exact": exact_child,
+WAYS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
+    "one_account": score_one_account,
+    "exact": score_exactly_apart,
+    "sampled": score_sampled,
 }
 
 
 def _peak() -> float:
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2)
+    """Gigabytes. Not as resource.getrusage counts: there a process begins with what its parent had."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return round(next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 2**20, 2)
 
 
 def _options() -> argparse.Namespace:
@@ -247,7 +242,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--part", type=int, default=10_000, help="accounts that are scored by sampling")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--child", choices=list(CHILDREN), help=argparse.SUPPRESS)
+    parser.add_argument("--exact-alone", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
