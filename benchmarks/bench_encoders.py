@@ -9,8 +9,8 @@ each way once, so that a busy machine slows all of them alike. The median is rep
 rounds' ratios.
 
 "ours" is what a model uses: the compiled kernels if they are installed (GTEA_KERNELS=off leaves them out), "twin" the
-same in PyTorch. lstm_peak_share is the share of the machine's fp32 peak (multiply-adds in registers, the best of five
-times before and five after each round) that the cells' matrix products make: W x and U h, and on the way back the
+same in PyTorch. lstm_peak_share is the share of the machine's fp32 peak (multiply-adds in registers, before and
+after each round, the higher of the two) that the cells' matrix products make: W x and U h, and on the way back the
 gradients of x, h, W and U. The first event of a history has no h to multiply, and the kernels leave those products out;
 so does the count. Counted as if every event had them, it is lstm_peak_share_all_events.
 """

@@ -49,6 +49,7 @@ from gtea.scoring.way import Way
 from gtea.store.ingest import ingest
 from gtea.store.memory import store_in_memory
 from gtea.store.store import Store
+from resident import resident
 
 _YEAR = 365 * 86_400
 _CPU = torch.device("cpu")
@@ -172,7 +173,8 @@ def score_exactly(options: argparse.Namespace) -> dict[str, Any]:
     model.probabilities(store, store.as_of().cut, np.arange(store.num_nodes), Way(progress=listen))
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu_start
     starts = {stage: round(begun, 2) for stage, begun in stages.items()}
-    return {"seconds": round(seconds, 2), "cpu_s": round(cpu, 2), "peak_gb": _peak(), "stage_starts_s": starts}
+    peak_gb = round(resident("VmHWM") / 2**30, 2)
+    return {"seconds": round(seconds, 2), "cpu_s": round(cpu, 2), "peak_gb": peak_gb, "stage_starts_s": starts}
 
 
 def score_sampled(options: argparse.Namespace) -> dict[str, Any]:
@@ -226,12 +228,6 @@ WAYS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "exact": score_exactly_apart,
     "sampled": score_sampled,
 }
-
-
-def _peak() -> float:
-    """Gigabytes. Not as resource.getrusage counts: there a process begins with what its parent had."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return round(next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 2**20, 2)
 
 
 def _options() -> argparse.Namespace:

@@ -39,6 +39,7 @@ from gtea.sampling.collate import Collator
 from gtea.sampling.inputs import collator_for, input_spec, preprocessing_for
 from gtea.sampling.loader import Loader
 from interleave import machine, medians
+from resident import resident
 from rivals.encoders import PackedLSTM, PaddedLSTM
 from rivals.plain_gtea import PlainGTEA
 
@@ -212,21 +213,16 @@ def memory_of_a_step(batch_size: int, cap: int) -> dict[str, int]:
     first = bench.collator.batch(bench.seeds(1, batch_size), 1)
     # What building the graph has freed would else be taken for the step, and nothing be seen to grow.
     ctypes.CDLL(None).malloc_trim(0)
-    before = _resident("VmRSS")
+    before = resident("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
     bench.step(network, batch_size)(1)
     return {
-        "bytes": _resident("VmHWM") - before,
-        "process_bytes": _resident("VmHWM"),
+        "bytes": resident("VmHWM") - before,
+        "process_bytes": resident("VmHWM"),
         "events": first.num_events,
         # What the gates of one encoder alone would take: [edges of the trees, longest, 4 x 64].
         "padded_bytes": batch_size * 110 * cap * 4 * 64 * 4,
     }
-
-
-def _resident(field: str) -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
 
 
 def _options() -> argparse.Namespace:
