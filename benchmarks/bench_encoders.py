@@ -8,6 +8,8 @@ too, which the time encoding needs. Every round has new lengths (libraries cache
 each way once, so that a busy machine slows all of them alike. The median is reported, of ratios the median of the
 rounds' ratios.
 
+All ways run as training does, where numbers below 1.2e-38 count as zero: the rivals gain by it too.
+
 "ours" is what a model uses: the compiled kernels if they are installed (GTEA_KERNELS=off leaves them out), "twin" the
 same in PyTorch. lstm_peak_share is the share of the machine's fp32 peak (multiply-adds in registers, before and
 after each round, the higher of the two) that the cells' matrix products make: W x and U h, and on the way back the
@@ -34,6 +36,7 @@ from gtea.nn.compiled import kernels
 from gtea.nn.edge_encoder import sequence_encoder
 from gtea.nn.encoders.lstm import LSTMEncoder
 from gtea.nn.encoders.ragged_lstm import LSTMWeights, ragged_lstm
+from gtea.nn.tiny_numbers import tiny_numbers_are_zero
 from rivals.encoders import PaddedLSTM, PaddedTransformer
 
 D_IN, D_EDGE, NUM_HEADS, LONGEST = 24, 64, 4, 256
@@ -153,6 +156,7 @@ class Round:
     peak_gflops: float | None
 
 
+@tiny_numbers_are_zero()
 def run_rounds(encoder: Encoder, num_edges: int, num_rounds: int, skip_padded: bool, clock: Clock) -> list[Round]:
     """All ways in turn, after one round that doesn't count."""
     generator = torch.Generator().manual_seed(0)

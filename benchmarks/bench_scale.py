@@ -69,6 +69,8 @@ def main() -> None:
         write_labels(Size(options.write), options.folder / "labels.csv")
         return
     options.folder.mkdir(parents=True, exist_ok=True)
+    if not any(options.folder.glob("scale-*.json")):
+        figures_of(Size(1), options.folder / "warm-up")  # compiles what is compiled at its first use, and keeps it
     rows = []
     scale = 1
     while scale <= options.largest:
@@ -84,21 +86,25 @@ def main() -> None:
 
 
 def measured(size: Size, folder: Path) -> dict[str, Any]:
-    """The figures of one size, from an earlier run or measured now. Data and store are deleted afterwards."""
+    """The figures of one size, from an earlier run or measured now."""
     done = folder / f"scale-{size.scale}.json"
     if done.exists():
         figures: dict[str, Any] = json.loads(done.read_text())
         return figures
-    place = folder / f"scale-{size.scale}"
+    figures = figures_of(size, folder / f"scale-{size.scale}")
+    done.write_text(json.dumps(figures, indent=2) + "\n")
+    return figures
+
+
+def figures_of(size: Size, place: Path) -> dict[str, Any]:
+    """Seconds and memory of each step. Data and store are deleted afterwards."""
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
     # Elsewhere: what this process once held would count as memory of those that it starts.
     subprocess.run([sys.executable, __file__, "--folder", str(place), "--write", str(size.scale)], check=True)
-    figures = {"scale": size.scale, "nodes": size.nodes, "edges": size.edges, "events": size.events}
-    figures |= {name: run(command(name, place)) for name in STEPS}
-    done.write_text(json.dumps(figures, indent=2) + "\n")
+    steps = {name: run(command(name, place)) for name in STEPS}
     shutil.rmtree(place)
-    return figures
+    return {"scale": size.scale, "nodes": size.nodes, "edges": size.edges, "events": size.events, **steps}
 
 
 def command(step: str, place: Path) -> list[str]:
@@ -183,7 +189,7 @@ def write_labels(size: Size, path: Path) -> None:
 def growth(rows: list[dict[str, Any]]) -> dict[str, float]:
     """From the second to the last size: by which power of the events each step's seconds grow; 1 is linear.
 
-    The smallest size is left out: there, imports and compiled code being fetched are most of the time.
+    The smallest size is left out: there, imports are most of the time.
     """
     if len(rows) < 3:
         return {}
@@ -193,21 +199,24 @@ def growth(rows: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def plot(rows: list[dict[str, Any]], path: Path) -> None:
-    """Seconds and memory over events, both on log scales, with a linear line to compare."""
+    """Seconds and memory over events, both on log scales, with a linear line through the slowest step's end."""
     import matplotlib
 
     matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib import pyplot, ticker
 
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
     events = [row["events"] for row in rows]
     for step in STEPS:
         left.plot(events, [row[step]["seconds"] for row in rows], "o-", label=step)
         right.plot(events, [row[step]["peak_gb"] for row in rows], "o-", label=step)
-    start = max(rows[0][step]["seconds"] for step in STEPS)
-    left.plot(events, [start * count / events[0] for count in events], "--", color="grey", label="linear in events")
+    end = max(rows[-1][step]["seconds"] for step in STEPS)
+    left.plot(events, [end * count / events[-1] for count in events], "--", color="grey", label="linear in events")
     for axes, what in ((left, "seconds"), (right, "peak memory, GB")):
         axes.set(xscale="log", yscale="log", xlabel="events", ylabel=what)
+        axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
+        axes.yaxis.set_minor_formatter(ticker.NullFormatter())
         axes.grid(alpha=0.3)
         axes.legend()
     figure.suptitle("Ingest, one training epoch over 4,000 accounts, exact scores of all accounts; two cores")

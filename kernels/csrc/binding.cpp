@@ -11,6 +11,7 @@
 #include "memory_pool.hpp"
 #include "neighbour_sums.hpp"
 #include "time_encoding.hpp"
+#include "tiny_numbers.hpp"
 
 namespace {
 
@@ -20,6 +21,7 @@ using Tensors = std::vector<Tensor>;
 // torch's own threads: a second team of OpenMP threads would fight with them over the cores.
 void run_side_by_side(int num_tasks, const std::function<void(int)>& task) {
   at::parallel_for(0, num_tasks, 1, [&](int64_t first, int64_t last) {
+    const gtea::TinyNumbersAreZero here;
     for (int64_t i = first; i < last; ++i) task(static_cast<int>(i));
   });
 }
@@ -285,6 +287,7 @@ Tensor sum_neighbours(const Tensor& from_node, const Tensor& e, const Tensor& we
   const Tensor targets = checked_places(target, "target", num_slots, num_targets);
   const Tensor total = at::zeros({num_targets, d_hidden}, n.options());
   const pybind11::gil_scoped_release others_may_run;
+  const gtea::TinyNumbersAreZero here;
   gtea::sum_neighbours({num_slots, d_edge, d_hidden, n.const_data_ptr<float>(), rows.const_data_ptr<float>(),
                         w.const_data_ptr<float>(), nodes.const_data_ptr<int64_t>(), targets.const_data_ptr<int64_t>(),
                         a.const_data_ptr<float>(), total.data_ptr<float>()},

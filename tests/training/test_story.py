@@ -1,4 +1,4 @@
-"""A try trains as a run does, and never looks at the test part."""
+"""A try trains as a run does, and never looks at the test part; what training asks of the processor ends with it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
-from gtea.training.loop import silent
+from gtea.training.loop import Report, silent
 from gtea.training.nodes import NodeRun
 from gtea.training.story import train_task, try_task
 
@@ -26,3 +27,17 @@ def test_a_try_follows_the_same_epochs_without_the_test_part(run_of: Callable[..
     assert try_task(tried, silent, resume=True) == progress
     with pytest.raises(IndexError):
         train_task(tried, silent, resume=True)
+
+
+def test_tiny_numbers_are_zero_while_it_trains(run_of: Callable[..., NodeRun]) -> None:
+    def halved() -> float:
+        return float(torch.full((1,), torch.finfo(torch.float32).tiny) * 0.5)
+
+    seen = set()
+
+    def look(report: Report) -> None:
+        seen.add(halved())
+
+    train_task(run_of("run"), look)
+    assert seen == {0.0}
+    assert halved() > 0

@@ -318,3 +318,20 @@ print((run(200_000) - before) // 1024)
 
 def test_the_peak_is_measured(compiled: ModuleType) -> None:
     assert compiled.peak_gflops(1) > 1
+
+
+@every_instruction_set
+def test_numbers_without_a_usual_form_are_zero_in_the_kernels_alone(compiled: ModuleType, instruction_set: str) -> None:
+    """Each operation on one would take some processors a hundred times as long."""
+    case = case_of([3, 1, 2], d=8).to(torch.float32)
+    tiny = torch.finfo(torch.float32).tiny
+    with compiled.use_instruction_set(instruction_set):
+        results = by_kernels(compiled, case)
+        for state in case.gradients:
+            state.h.fill_(tiny / 2)
+            state.c.fill_(tiny / 2)
+        for gradient in torch.autograd.grad(
+            [results[0].h, results[0].c], case.tensors, [case.gradients[0].h, case.gradients[0].c]
+        ):
+            assert gradient.abs().max() == 0
+    assert float(torch.full((1,), tiny) * 0.5) > 0
