@@ -130,17 +130,17 @@ def link_defaults(model: ModelConfig) -> RunConfig:
 
     Positives and negatives are as many, so that a ranking says more than classes at a threshold. Whether an account
     was active lately says much about what it does next, so neighbours and events are the latest; and what the two have
-    done together says more than both ends, so GTEA has a head that reads it, one hop is enough, and it has to be kept
-    from learning pairs by heart. ``model.link_head = "dot"`` and two layers are the paper's.
+    done together says more than both ends, so GTEA has a wide head that reads it, one hop is enough, and it has to be
+    kept from learning pairs by heart. ``model.link_head = "dot"`` and two layers are the paper's.
     """
     pairs = model.family == "gtea"
     if pairs and model.link_head == "dot":
-        model = replace(model, link_head="ordered_pair", num_layers=1, dropout=0.1)
+        model = replace(model, link_head="ordered_pair", num_layers=1, d_mlp=256, dropout=0.3)
     return RunConfig(
         model,
         FeaturesConfig(ages=True, pairs=pairs),
         SamplingConfig(max_events=16, strategy="recent"),
-        TrainConfig(lr=2e-3, epochs=15, patience=15, schedule="cosine", metric="average_precision"),
+        TrainConfig(lr=1e-3 if pairs else 2e-3, epochs=15, patience=15, schedule="cosine", metric="average_precision"),
     )
 
 

@@ -81,7 +81,7 @@ class GTEALinkPredictor(GTEAEstimator):
         fanout: int = 10,
         max_events: int = 16,
         batch_size: int = 64,
-        lr: float = 2e-3,
+        lr: float = 1e-3,
         epochs: int = 15,
         patience: int = 15,
         validation_fraction: float = 0.25,
