@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 
 import torch
 
+from gtea.nn.compiled import arithmetic
+
 
 def medians(ways: Mapping[str, Callable[[int], object]], rounds: int) -> dict[str, float]:
     """The median seconds of each way over the rounds, after one round that doesn't count.
@@ -30,6 +32,7 @@ def medians(ways: Mapping[str, Callable[[int], object]], rounds: int) -> dict[st
 def machine() -> dict[str, object]:
     """What computed, and how busy it was."""
     return {
+        "arithmetic": arithmetic(),
         "cores": os.cpu_count(),
         "load_average": round(os.getloadavg()[0], 2),
         "machine": platform.machine(),
