@@ -7,8 +7,10 @@ from typing import get_args
 
 import pytest
 
+from gtea.reproduce.markdown import settings_lines
 from gtea.reproduce.paper import MODELS
 from gtea.reproduce.plan import Plan, Point, model_points
+from gtea.reproduce.rows import rows_of
 from gtea.reproduce.runs import Job, Repeat
 from gtea.reproduce.subject import Subject, own_subject
 from gtea.tasks.links import Protocol
@@ -97,3 +99,12 @@ def test_other_labels_have_other_names(subject: Subject, data: Path, tmp_path: P
     (tmp_path / "labels.csv").write_text("\n".join(lines[:-1]) + "\n")
     fewer = own_subject(data / "tiny.store", tmp_path / "labels.csv")
     assert job(fewer, Plan()).stem != job(subject, Plan()).stem
+
+
+def test_settings_that_rows_share_are_told_once(links: Subject) -> None:
+    plan, points = Plan("paper", settings=("train.epochs=2",)), model_points("links", ())
+    told = settings_lines(rows_of(points, plan.jobs(links, points), {}))
+    assert told == [
+        "Settings besides gtea's defaults: `train.epochs=2`.",
+        'gtea-l+t, gtea-tx+t, gtea+tree also: `features.clock="calendar"`.',
+    ]

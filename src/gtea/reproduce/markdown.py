@@ -99,12 +99,13 @@ def settings_lines(rows: Sequence[Row]) -> list[str]:
     """What differs from gtea's defaults: in all rows, and in single ones."""
     per_row = [{name: json.dumps(value) for name, value in row.jobs[0].settings.items()} for row in rows]
     common = {name: value for name, value in per_row[0].items() if all(each.get(name) == value for each in per_row)}
-    lines = [f"Settings besides gtea's defaults: {_shown(common) or 'none'}."]
+    rows_with: dict[str, list[str]] = {}
     for row, settings in zip(rows, per_row, strict=True):
-        own = {name: value for name, value in settings.items() if name not in common}
+        own = _shown({name: value for name, value in settings.items() if name not in common})
         if own:
-            lines.append(f"{row.point.label} also: {_shown(own)}.")
-    return lines
+            rows_with.setdefault(own, []).append(row.point.label)
+    lines = [f"Settings besides gtea's defaults: {_shown(common) or 'none'}."]
+    return [*lines, *(f"{', '.join(labels)} also: {own}." for own, labels in rows_with.items())]
 
 
 def _shown(settings: dict[str, str]) -> str:
