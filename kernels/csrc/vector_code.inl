@@ -84,6 +84,13 @@ INLINE const float* weights_of(const StepForward& s, int64_t block) {
   return s.weights + block * (s.d_in + s.d) * PANEL;
 }
 
+// Lines that will be written soon, asked for while there is something to multiply: what is kept for the way back comes from
+// memory before it can be overwritten.
+INLINE void fetch_to_write(const float* from, int64_t num_floats) {
+  constexpr int64_t line = 16;
+  for (int64_t i = 0; i < num_floats; i += line) __builtin_prefetch(from + i, 1, 2);
+}
+
 // b + W x over the first columns of x.
 template <int R>
 INLINE void begin_gate_sums(Vec (&sums)[R][4], const StepForward& s, int64_t block, int64_t row, int64_t columns) {
@@ -109,6 +116,12 @@ INLINE void end_gate_sums(Vec (&sums)[R][4], const StepForward& s, int64_t block
 
 template <int R>
 INLINE void some_gate_sums(const StepForward& s, int64_t block, int64_t row, float* out) {
+  const int64_t stride = s.num_blocks * WIDTH;
+  fetch_to_write(out + (row + ROWS) * PANEL, R * PANEL);
+  if (block == 0) {
+    fetch_to_write(s.c_out + row * stride, R * stride);
+    fetch_to_write(s.h_out + row * stride, R * stride);
+  }
   Vec sums[R][4];
   begin_gate_sums(sums, s, block, row, s.d_in);
   end_gate_sums(sums, s, block, row, out);
