@@ -42,6 +42,8 @@ from rivals.encoders import PaddedLSTM, PaddedTransformer
 D_IN, D_EDGE, NUM_HEADS, LONGEST = 24, 64, 4, 256
 WARM_UP_EDGES = 100
 """Enough for libraries to load what they load late; a whole round of the slow ways would take as long as any other."""
+WARM_UP_ROUNDS = 3
+"""Of the kernels alone, at full size: they keep their workspaces, whose pages the system is slow to hand out."""
 Both = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 """Both encoders over the same events."""
 Clock = Callable[[], float]
@@ -54,6 +56,13 @@ def draw_lengths(num_edges: int, generator: torch.Generator) -> Tensor:
     lengths = (0.9 * (share ** (-1 / 1.2) - 1) + 1).clamp(max=LONGEST).long()
     lengths[0] = LONGEST
     return lengths
+
+
+def draw_histories(num_edges: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Events, and where each edge's begin."""
+    lengths = draw_lengths(num_edges, generator)
+    offset = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)])
+    return torch.randn(int(offset[-1]), D_IN, generator=generator), offset
 
 
 class BucketLSTM(nn.Module):
@@ -158,22 +167,24 @@ class Round:
 
 @tiny_numbers_are_zero()
 def run_rounds(encoder: Encoder, num_edges: int, num_rounds: int, skip_padded: bool, clock: Clock) -> list[Round]:
-    """All ways in turn, after one round that doesn't count."""
+    """All ways in turn, after a warm-up that doesn't count."""
     generator = torch.Generator().manual_seed(0)
     compared = {name: both for name, both in ways(encoder).items() if not (skip_padded and name == "padded")}
     compiled = kernels() if encoder == "lstm" else None
     # Processor time is that of all threads together, so that one thread's peak is its measure.
     num_threads = torch.get_num_threads() if clock is time.perf_counter else 1
+    for both in compared.values():
+        run_once(both, *draw_histories(min(WARM_UP_EDGES, num_edges), generator), clock)
+    for _ in range(WARM_UP_ROUNDS if compiled else 0):
+        run_once(compared["ours"], *draw_histories(num_edges, generator), clock)
     rounds = []
-    for size in (min(WARM_UP_EDGES, num_edges), *[num_edges] * num_rounds):
-        lengths = draw_lengths(size, generator)
-        offset = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)])
-        e_hat = torch.randn(int(offset[-1]), D_IN, generator=generator)
+    for _ in range(num_rounds):
+        e_hat, offset = draw_histories(num_edges, generator)
         before = compiled.peak_gflops(num_threads) if compiled else None
         seconds = {name: run_once(both, e_hat, offset, clock) for name, both in compared.items()}
         peak = max(before, compiled.peak_gflops(num_threads)) if compiled and before else None
-        rounds.append(Round(size, len(e_hat), seconds, peak))
-    return rounds[1:]
+        rounds.append(Round(num_edges, len(e_hat), seconds, peak))
+    return rounds
 
 
 def median(values: Iterable[float]) -> float:

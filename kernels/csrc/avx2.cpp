@@ -17,6 +17,7 @@ namespace {
 #define ACCUMULATORS 12
 #define vector_min(bound, x) _mm256_min_ps(bound, x)  // x if it is not a number
 #define vector_max(bound, x) _mm256_max_ps(bound, x)
+#define reciprocal(x) (1.f / (x))
 #include "vector_code.inl"
 }  // namespace
 }  // namespace gtea

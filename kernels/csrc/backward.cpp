@@ -39,8 +39,8 @@ std::vector<Sums> cut_sums(const Problem& problem, const std::vector<LayerShape>
   std::vector<Sums> sums;
   for (int i = 0; i < problem.num_encoders * problem.num_layers; ++i) {
     const LayerShape& shape = shapes[i % problem.num_layers];
-    float* const u = next + shape.num_gates * shape.d_in_pad;
-    sums.push_back({next, u, u + shape.num_gates * shape.d_pad});
+    float* const u = next + shape.num_gates * shape.d_in;
+    sums.push_back({next, u, u + shape.num_gates * shape.d});
     next += shape.num_sums();
   }
   return sums;
@@ -145,14 +145,16 @@ class BackwardWalk : Walk {
     m.panels = scratch_.dgates;
     m.panels_block = WINDOW * 4 * shape.width;
     m.x = layer ? memory_[layer - 1].h + place(window.first_step) : scratch_.x;
-    m.num_vectors = shape.d_in_pad / shape.width;
+    m.x_stride = shape.d_in_pad;
+    m.columns = shape.d_in;
     m.sums = sums_[layer].w;
     isa.weight_gradient(m);
     m.sums = sums_[layer].b;
     isa.bias_gradient(m);
     if (from_zero(window.first_step)) return;  // and then it is the window's only step
     m.x = h_before(layer, window);
-    m.num_vectors = shape.num_blocks;
+    m.x_stride = shape.d_pad;
+    m.columns = shape.d;
     m.sums = sums_[layer].u;
     isa.weight_gradient(m);
   }
@@ -246,9 +248,9 @@ void backward(const Problem& problem, const Plan& plan, const InstructionSet& is
   for (size_t i = 0; i < first.size(); ++i) {
     const LayerShape& shape = shapes[i % shapes.size()];
     const LayerGradients& to = gradients.weights[i];
-    unpack_sums(shape, first[i].w, num_tasks, num_sums, shape.d_in, shape.d_in_pad, to.w);
-    unpack_sums(shape, first[i].u, num_tasks, num_sums, shape.d, shape.d_pad, to.u);
-    unpack_sums(shape, first[i].b, num_tasks, num_sums, 1, 1, to.b);
+    unpack_sums(shape, first[i].w, num_tasks, num_sums, shape.d_in, to.w);
+    unpack_sums(shape, first[i].u, num_tasks, num_sums, shape.d, to.u);
+    unpack_sums(shape, first[i].b, num_tasks, num_sums, 1, to.b);
   }
 }
 

@@ -56,14 +56,14 @@ struct PanelsTimesWeights {
   bool adds;
 };
 
-// sums[g, j] += sum over rows of panels[row, g] * x[row, j].
+// sums[j, g] += sum over rows of x[row, j] * panels[row, g].
 struct WeightGradient {
   int64_t rows, num_blocks;
   const float* panels;
   int64_t panels_block;
-  const float* x;       // [rows, num_vectors * width]
-  int64_t num_vectors;
-  float* sums;          // [num_blocks * panel, num_vectors * width]
+  const float* x;       // [rows, x_stride], of which the first columns count
+  int64_t x_stride, columns;
+  float* sums;          // [num_blocks][columns][panel]
 };
 
 // Rows [tau(t) || f]: phases are in turns and in double precision, as years in minutes are millions of turns.

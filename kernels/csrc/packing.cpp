@@ -50,14 +50,19 @@ void pack_backward(const LayerShape& s, const float* from, int64_t columns, int6
 }
 
 void unpack_sums(const LayerShape& s, const float* sums, int64_t num_tasks, int64_t task_stride, int64_t columns,
-                 int64_t columns_pad, float* to) {
-  for (int64_t gate = 0; gate < 4; ++gate) {
-    for (int64_t unit = 0; unit < s.d; ++unit) {
-      float* const row = to + (gate * s.d + unit) * columns;
-      const float* const from = sums + s.place(gate, unit) * columns_pad;
-      std::copy(from, from + columns, row);
+                 float* to) {
+  const int64_t panel = 4 * s.width;
+  std::vector<float> total(panel);
+  for (int64_t block = 0; block < s.num_blocks; ++block) {
+    for (int64_t j = 0; j < columns; ++j) {
+      const float* const from = sums + (block * columns + j) * panel;
+      std::copy(from, from + panel, total.begin());
       for (int64_t task = 1; task < num_tasks; ++task)
-        for (int64_t j = 0; j < columns; ++j) row[j] += from[task * task_stride + j];
+        for (int64_t lane = 0; lane < panel; ++lane) total[lane] += from[task * task_stride + lane];
+      for (int64_t lane = 0; lane < panel; ++lane) {
+        const int64_t gate = lane / s.width, unit = block * s.width + lane % s.width;
+        if (unit < s.d) to[(gate * s.d + unit) * columns + j] = total[lane];
+      }
     }
   }
 }

@@ -18,7 +18,7 @@ struct LayerShape {
   int64_t num_gates;       // 4 * d_pad
 
   int64_t num_forward() const { return (d_in + d) * num_gates; }
-  int64_t num_sums() const { return num_gates * (d_in_pad + d_pad + 1); }
+  int64_t num_sums() const { return num_gates * (d_in + d + 1); }
 
   // Where gate `gate` (0 to 3) of hidden unit `unit` stands among a row's gates.
   int64_t place(int64_t gate, int64_t unit) const {
@@ -34,6 +34,6 @@ void pack_backward(const LayerShape& shape, const float* from, int64_t columns, 
 
 // Sums of WeightGradient, one task's after the other's and always in this order, into a matrix [4 d, columns].
 void unpack_sums(const LayerShape& shape, const float* sums, int64_t num_tasks, int64_t task_stride, int64_t columns,
-                 int64_t columns_pad, float* to);
+                 float* to);
 
 }  // namespace gtea

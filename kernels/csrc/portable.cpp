@@ -7,6 +7,7 @@ namespace {
 #define ACCUMULATORS 12
 #define vector_min(bound, x) ((bound) < (x) ? (bound) : (x))  // x if it is not a number
 #define vector_max(bound, x) ((bound) > (x) ? (bound) : (x))
+#define reciprocal(x) (1.f / (x))
 #include "vector_code.inl"
 
 bool supported() { return true; }

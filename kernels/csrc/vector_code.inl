@@ -1,7 +1,7 @@
 // The arithmetic, written once over vectors of WIDTH floats. The including file says which instructions may be used and
-// defines WIDTH, ACCUMULATORS (vectors of sums that fit into the registers beside what they are made from), vector_min
-// and vector_max. Nothing here may call inline functions of the standard library: the linker keeps one copy of such a
-// function for the whole program, and it might be the one that this machine can't run.
+// defines WIDTH, ACCUMULATORS (vectors of sums that fit into the registers beside what they are made from), vector_min,
+// vector_max and reciprocal. Nothing here may call inline functions of the standard library: the linker keeps one copy of
+// such a function for the whole program, and it might be the one that this machine can't run.
 
 typedef float Vec __attribute__((vector_size(4 * WIDTH)));
 typedef int32_t IntVec __attribute__((vector_size(4 * WIDTH)));
@@ -78,7 +78,7 @@ INLINE Vec power_of_two(Vec y, float bound) {
 }
 
 // tanh(x) = 2 / (1 + e^-2x) - 1: an absolute error of 1e-7, no more than the sums before it have.
-INLINE Vec tanh_of(Vec x) { return 2.f / (1.f + power_of_two(x * (-2.f * LOG2_E), 40.f)) - 1.f; }
+INLINE Vec tanh_of(Vec x) { return 2.f * reciprocal(1.f + power_of_two(x * (-2.f * LOG2_E), 40.f)) - 1.f; }
 
 INLINE const float* weights_of(const StepForward& s, int64_t block) {
   return s.weights + block * (s.d_in + s.d) * PANEL;
@@ -159,9 +159,9 @@ INLINE int64_t next_rows(int64_t left, int64_t at_once) {
 }
 
 // W x + U h + b of one block's gates for all rows, with the weights as they are packed.
-static void gate_sums(const StepForward& s, int64_t block, float* out) {
-  for (int64_t row = 0; row < s.rows;) {
-    const int64_t some = next_rows(s.rows - row, ROWS);
+static void gate_sums(const StepForward& s, int64_t block, int64_t first, int64_t last, float* out) {
+  for (int64_t row = first; row < last;) {
+    const int64_t some = next_rows(last - row, ROWS);
     switch (some) {
       case 1: some_gate_sums<1>(s, block, row, out); break;
       case 2: some_gate_sums<2>(s, block, row, out); break;
@@ -177,9 +177,9 @@ static void gate_sums(const StepForward& s, int64_t block, float* out) {
 }
 
 static void gate_sums_mirrored(const StepForward& s, const StepForward& mirrored, int64_t column, int64_t block,
-                               float* out, float* out_mirrored) {
-  for (int64_t row = 0; row < s.rows;) {
-    const int64_t some = next_rows(s.rows - row, ROWS);
+                               int64_t first, int64_t last, float* out, float* out_mirrored) {
+  for (int64_t row = first; row < last;) {
+    const int64_t some = next_rows(last - row, ROWS);
     switch (some) {
       case 1: some_gate_sums_mirrored<1>(s, mirrored, column, block, row, out, out_mirrored); break;
       case 2: some_gate_sums_mirrored<2>(s, mirrored, column, block, row, out, out_mirrored); break;
@@ -197,21 +197,21 @@ static void gate_sums_mirrored(const StepForward& s, const StepForward& mirrored
 // From sums to gates, in place, and on to c and h: sigmoid(x) = 1 / (1 + 2^y) with y = -x log2(e), which is what the
 // packed weights sum up to, and tanh(x) = 2 sigmoid(2 x) - 1. Three loops of short chains: a processor has room for some
 // hundred unfinished instructions, and of one long chain that would be a single row.
-static void open_gates(const StepForward& s, int64_t block, float* gates) {
+static void open_gates(const StepForward& s, int64_t block, int64_t first_row, int64_t last_row, float* gates) {
   const int64_t stride = s.num_blocks * WIDTH, first = block * WIDTH;
   constexpr float bound = 40.f * LOG2_E;
-  for (int64_t row = 0; row < s.rows; ++row) {
+  for (int64_t row = first_row; row < last_row; ++row) {
     float* const own = gates + row * PANEL;
 #pragma GCC unroll 4
     for (int v = 0; v < 4; ++v) store(own + v * WIDTH, 1.f + power_of_two(load(own + v * WIDTH), bound));
   }
-  // Two gates by one division, the slowest instruction here: beyond 40 a sigmoid is 0 or 1 to float precision, and the
+  // Two gates by one reciprocal, the slowest part of this: beyond 40 a sigmoid is 0 or 1 to float precision, and the
   // product of two denominators is still finite. Only gates of the same unit share it: rows must not feel each other.
-  for (int64_t row = 0; row < s.rows; ++row) {
+  for (int64_t row = first_row; row < last_row; ++row) {
     float* const own = gates + row * PANEL;
     const Vec under_i = load(own), under_f = load(own + WIDTH);
     const Vec under_c = load(own + 2 * WIDTH), under_o = load(own + 3 * WIDTH);
-    const Vec over_i_f = 1.f / (under_i * under_f), over_c_o = 1.f / (under_c * under_o);
+    const Vec over_i_f = reciprocal(under_i * under_f), over_c_o = reciprocal(under_c * under_o);
     const Vec i = over_i_f * under_f, f = over_i_f * under_i, c_bar = 2.f * (over_c_o * under_o) - 1.f;
     Vec c = i * c_bar;
     if (s.c) c += f * load(s.c + row * stride + first);
@@ -221,17 +221,28 @@ static void open_gates(const StepForward& s, int64_t block, float* gates) {
     store(own + 2 * WIDTH, c_bar);
     store(own + 3 * WIDTH, over_c_o * under_c);
   }
-  for (int64_t row = 0; row < s.rows; ++row) {
+  for (int64_t row = first_row; row < last_row; ++row) {
     const int64_t at = row * stride + first;
     store(s.h_out + at, load(gates + row * PANEL + 3 * WIDTH) * tanh_of(load(s.c_out + at)));
   }
 }
 
+// Rows whose gates are summed up and opened while they are at hand: all of them at once would not stay in the first-level
+// cache beside the weights.
+constexpr int64_t AT_HAND = 4 * ROWS;
+
+INLINE int64_t end_of_rows_at_hand(int64_t first, int64_t rows) {
+  return rows - first < AT_HAND + ROWS ? rows : first + AT_HAND;
+}
+
 static void step_forward(const StepForward& s) {
   for (int64_t block = 0; block < s.num_blocks; ++block) {
     float* const gates = s.gates + block * s.gates_block;
-    gate_sums(s, block, gates);
-    open_gates(s, block, gates);
+    for (int64_t first = 0, last; first < s.rows; first = last) {
+      last = end_of_rows_at_hand(first, s.rows);
+      gate_sums(s, block, first, last, gates);
+      open_gates(s, block, first, last, gates);
+    }
   }
 }
 
@@ -239,9 +250,12 @@ static void step_forward_mirrored(const StepForward& s, const StepForward& mirro
   for (int64_t block = 0; block < s.num_blocks; ++block) {
     float* const gates = s.gates + block * s.gates_block;
     float* const gates_mirrored = mirrored.gates + block * mirrored.gates_block;
-    gate_sums_mirrored(s, mirrored, column, block, gates, gates_mirrored);
-    open_gates(s, block, gates);
-    open_gates(mirrored, block, gates_mirrored);
+    for (int64_t first = 0, last; first < s.rows; first = last) {
+      last = end_of_rows_at_hand(first, s.rows);
+      gate_sums_mirrored(s, mirrored, column, block, first, last, gates, gates_mirrored);
+      open_gates(s, block, first, last, gates);
+      open_gates(mirrored, block, first, last, gates_mirrored);
+    }
   }
 }
 
@@ -315,51 +329,38 @@ static void panels_times_weights(const PanelsTimesWeights& m) {
   }
 }
 
-template <int R, int V>
-INLINE void some_weight_gradients(const WeightGradient& m, int64_t first, int64_t rows, int64_t block, int64_t gate,
-                                  int64_t vector) {
-  const int64_t columns = m.num_vectors * WIDTH;
-  float* const to = m.sums + (block * PANEL + gate) * columns + vector * WIDTH;
-  Vec sums[R][V];
+// R columns of x from one on, each times the four gates of a block's units.
+template <int R>
+INLINE void some_weight_gradients(const WeightGradient& m, int64_t block, int64_t column) {
+  float* const to = m.sums + (block * m.columns + column) * PANEL;
+  Vec sums[R][4];
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r)
-#pragma GCC unroll 16
-    for (int v = 0; v < V; ++v) sums[r][v] = load(to + r * columns + v * WIDTH);
-  multiply_add(sums, m.panels + block * m.panels_block + first * PANEL + gate, 1, PANEL,
-               m.x + first * columns + vector * WIDTH, columns, rows);
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) sums[r][v] = load(to + r * PANEL + v * WIDTH);
+  fetch_to_write(to + R * PANEL, R * PANEL);  // the next columns' sums
+  multiply_add(sums, m.x + column, 1, m.x_stride, m.panels + block * m.panels_block, PANEL, m.rows);
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r)
-#pragma GCC unroll 16
-    for (int v = 0; v < V; ++v) store(to + r * columns + v * WIDTH, sums[r][v]);
-}
-
-template <int V>
-INLINE void column_group_weight_gradient(const WeightGradient& m, int64_t first, int64_t rows, int64_t block,
-                                         int64_t vector) {
-  constexpr int R = ACCUMULATORS / V < 12 ? ACCUMULATORS / V : 12, rest = PANEL % R;
-  int64_t gate = 0;
-  for (; gate + R <= PANEL; gate += R) some_weight_gradients<R, V>(m, first, rows, block, gate, vector);
-  if constexpr (rest > 0) some_weight_gradients<rest, V>(m, first, rows, block, gate, vector);
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) store(to + r * PANEL + v * WIDTH, sums[r][v]);
 }
 
 static void weight_gradient(const WeightGradient& m) {
-  // So few that a block's panels and a group of columns stay in the first-level cache while they are multiplied.
-  constexpr int64_t at_once = 64;
-  for (int64_t first = 0; first < m.rows; first += at_once) {
-    const int64_t rows = first + at_once < m.rows ? at_once : m.rows - first;
-    for (int64_t block = 0; block < m.num_blocks; ++block) {
-      for (int64_t vector = 0; vector < m.num_vectors;) {
-        // Fours and threes; a lone vector keeps the adders waiting for each other.
-        const int64_t left = m.num_vectors - vector;
-        const int64_t some = left == 5 || left == 6 || left == 9 ? 3 : left < 4 ? left : 4;
-        switch (some) {
-          case 1: column_group_weight_gradient<1>(m, first, rows, block, vector); break;
-          case 2: column_group_weight_gradient<2>(m, first, rows, block, vector); break;
-          case 3: column_group_weight_gradient<3>(m, first, rows, block, vector); break;
-          case 4: column_group_weight_gradient<4>(m, first, rows, block, vector); break;
-        }
-        vector += some;
+  for (int64_t block = 0; block < m.num_blocks; ++block) {
+    for (int64_t column = 0; column < m.columns;) {
+      const int64_t some = next_rows(m.columns - column, ROWS);
+      switch (some) {
+        case 1: some_weight_gradients<1>(m, block, column); break;
+        case 2: some_weight_gradients<2>(m, block, column); break;
+        case 3: some_weight_gradients<3>(m, block, column); break;
+#if ACCUMULATORS >= 24
+        case 4: some_weight_gradients<4>(m, block, column); break;
+        case 5: some_weight_gradients<5>(m, block, column); break;
+        case 6: some_weight_gradients<6>(m, block, column); break;
+#endif
       }
+      column += some;
     }
   }
 }

@@ -9,6 +9,7 @@ namespace {
 #define vector_min(bound, x) ((bound) < (x) ? (bound) : (x))
 #define vector_max(bound, x) ((bound) > (x) ? (bound) : (x))
 #define LET_COMPILER_CHOOSE_REGISTERS
+#define reciprocal(x) (1.f / (x))
 #include "vector_code.inl"
 
 bool supported() { return true; }
