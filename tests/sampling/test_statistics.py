@@ -33,6 +33,11 @@ def by_hand(view, node):
             values = np.array([event[4][i] for event in own])
             for name in ("sum", "mean", "std", "min", "max"):
                 row[f"{side}_{feature}_{name}"] = getattr(values, name)() if own else 0
+    for feature in view.store.features:
+        came, went = row[f"in_{feature}_sum"], row[f"out_{feature}_sum"]
+        most = max(abs(came), abs(went))
+        row[f"net_{feature}"] = came - went
+        row[f"left_{feature}"] = np.log10(np.clip(abs(came - went) / most, 1e-6, 1)) if most else 0
     return row
 
 
@@ -61,6 +66,14 @@ def test_deviations_of_large_amounts_do_not_cancel():
     store = store_in_memory(["a"] * 3, ["b"] * 3, range(3), features={"amount": amounts})
     row = dict(zip(statistic_names(["amount"]), statistics(store.as_of(), np.array([0]))[0], strict=True))
     assert row["out_amount_std"] == pytest.approx(np.std(amounts.astype(float)), rel=1e-8)
+
+
+def test_what_stayed_is_told_where_sums_hardly_differ():
+    kept = store_in_memory(["a", "b"], ["b", "c"], range(2), features={"amount": np.float32([1500, 1499.85])})
+    names = statistic_names(["amount"])
+    rows = [dict(zip(names, row, strict=True)) for row in statistics(kept.as_of(), np.arange(3))]
+    assert [row["net_amount"] for row in rows] == pytest.approx([-1500, 0.15, 1499.85], abs=1e-3)
+    assert [row["left_amount"] for row in rows] == pytest.approx([0, -4, 0], abs=1e-3)
 
 
 def test_times_are_in_seconds_whatever_the_store_counts():

@@ -28,6 +28,9 @@ class FeaturesConfig:
     """Whether statistics tell how long before the cut an account's first and last events were. Of accounts, that is the
     epoch they lived in: as of the end of a training window it tells classes apart that it no longer does later, so
     it is off. Links are foretold from the present, and have it on by default."""
+    flows: bool = True
+    """Whether statistics tell how much stayed of what came in: who passes everything on is hard to see otherwise. Links
+    do without."""
     pairs: bool = False
     """Whether the head of a link model that reads a pair's history is told plain statistics of the pair, too."""
     ranks: bool = False
@@ -138,7 +141,7 @@ def link_defaults(model: ModelConfig) -> RunConfig:
         model = replace(model, link_head="ordered_pair", num_layers=1, d_mlp=256, dropout=0.3)
     return RunConfig(
         model,
-        FeaturesConfig(ages=True, pairs=pairs),
+        FeaturesConfig(ages=True, flows=False, pairs=pairs),
         SamplingConfig(max_events=16, strategy="recent"),
         TrainConfig(lr=1e-3 if pairs else 2e-3, epochs=15, patience=15, schedule="cosine", metric="average_precision"),
     )

@@ -24,7 +24,7 @@ from gtea.sampling.known import KnownLabels
 from gtea.sampling.node_features import NodeFeatures, NodeKind, NodePreprocessing, node_columns
 from gtea.sampling.pair_statistics import PAIR_STATISTICS, PairStatistics
 from gtea.sampling.preprocessing import Preprocessing
-from gtea.sampling.statistics import ageless, statistic_names, statistics
+from gtea.sampling.statistics import ageless, flow_names, statistic_names, statistics
 from gtea.store.view import View
 
 _MAX_EVENTS = 1_000_000
@@ -40,6 +40,7 @@ def fit_preprocessing(
     nodes: Sequence[NodeKind] = ("statistics",),
     d_random: int = 32,
     ages: bool = True,
+    flows: bool = True,
     with_gap: bool = False,
     clock: Clock = "pair",
     pairs: bool = False,
@@ -55,6 +56,7 @@ def fit_preprocessing(
         nodes: Which features nodes have.
         d_random: The length of random vectors, where ``nodes`` asks for them.
         ages: Whether statistics tell how long before the cut an account's first and last events were.
+        flows: Whether statistics tell how much stayed of what came in.
         with_gap: Whether an event also tells the time since the pair's event before it, on a log scale.
         clock: What events' times count from.
         pairs: Whether statistics of pairs will be asked for.
@@ -63,7 +65,8 @@ def fit_preprocessing(
         log: Which numeric columns go on a log scale; see ``gtea.data.scaling``.
         max_words: How many words of a categorical column the model knows by name.
     """
-    times, of_nodes = fit_window(view, unit_seconds), fit_nodes(view, nodes, d_random=d_random, ages=ages, log=log)
+    times = fit_window(view, unit_seconds)
+    of_nodes = fit_nodes(view, nodes, d_random=d_random, ages=ages, flows=flows, log=log)
     return Preprocessing(
         times,
         fit_events(view, with_gap=with_gap, clock=clock, log=log, max_words=max_words),
@@ -103,7 +106,13 @@ def fit_events(
 
 
 def fit_nodes(
-    view: View, kinds: Sequence[NodeKind], *, d_random: int = 32, ages: bool = True, log: LogScale = "auto"
+    view: View,
+    kinds: Sequence[NodeKind],
+    *,
+    d_random: int = 32,
+    ages: bool = True,
+    flows: bool = True,
+    log: LogScale = "auto",
 ) -> NodePreprocessing:
     """Scalers of node features, from accounts that have an event before the cut."""
     unknown = [kind for kind in kinds if kind not in get_args(NodeKind)]
@@ -117,7 +126,7 @@ def fit_nodes(
     return NodePreprocessing(
         tuple(kinds),
         _fit_given(view, seen, log) if "given" in kinds else None,
-        _fit_statistics(view, seen, ages, log) if "statistics" in kinds else None,
+        _fit_statistics(view, seen, ages, flows, log) if "statistics" in kinds else None,
         d_random if "random" in kinds else 0,
     )
 
@@ -168,7 +177,8 @@ def _fit_given(view: View, nodes: NDArray[np.int64], log: LogScale) -> ColumnSca
     return fit_columns(names, features[nodes[present[nodes] == 1]], log=log)
 
 
-def _fit_statistics(view: View, nodes: NDArray[np.int64], ages: bool, log: LogScale) -> ColumnScaler:
+def _fit_statistics(view: View, nodes: NDArray[np.int64], ages: bool, flows: bool, log: LogScale) -> ColumnScaler:
     names = statistic_names(view.store.features)
-    kept = names if ages else ageless(names)
+    without = () if flows else flow_names(view.store.features)
+    kept = [name for name in (names if ages else ageless(names)) if name not in without]
     return fit_columns(kept, statistics(view, nodes)[:, [names.index(name) for name in kept]], log=log)

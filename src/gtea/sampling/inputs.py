@@ -33,6 +33,7 @@ def preprocessing_for(
         nodes=features.nodes or _default_kinds(store, accounts_alone),
         d_random=features.d_random,
         ages=features.ages,
+        flows=features.flows,
         with_gap=features.gaps,
         clock=features.clock,
         pairs=features.pairs,
