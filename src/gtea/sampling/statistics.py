@@ -6,8 +6,8 @@ on all that comes in has two sums that are nearly the same; no network or tree s
 
 All of an account's events before the cut are counted, exactly, so the cost of a row is the account's own events, sorted
 by time: nothing is approximated for hubs, and a hub of 2 million events costs about a second. ``NodeFeatures`` keeps
-what was computed, so that a hub is paid for once a view and not once a batch. Times are in seconds, or steps. An account
-without events has zeros.
+what was computed, so that a hub is paid for once a view and not once a batch. Times are in seconds, or steps. An
+account without events has zeros.
 """
 
 from __future__ import annotations
