@@ -33,5 +33,5 @@ def use_instruction_set(name: str) -> Iterator[None]:
 
 
 def peak_gflops(num_threads: int) -> float:
-    """What multiply-adds in registers give, in 10^9 floating-point operations a second; the best of five."""
+    """What multiply-adds in registers give, in 10^9 floating-point operations a second."""
     return _core.peak_gflops(num_threads, instruction_set())
