@@ -224,6 +224,17 @@ def test_links_are_foretold_with_ages_and_accounts_without(gtea: Any, store: Sto
     assert not read_config(None).features.ages
 
 
+def test_accounts_are_told_what_stayed_and_links_are_not(gtea: Any, store: Store, tmp_path: Path) -> None:
+    words = ("train", store.path, "--task", "links", "--variant", "tree", "--out")
+    assert gtea(*words, tmp_path / "off").code == 0
+    assert gtea(*words, tmp_path / "on", "--set", "features.flows=true").code == 0
+    on, off = (json.loads((tmp_path / name / "preprocessing.json").read_text()) for name in ("on", "off"))
+    told = set(on["nodes"]["statistics"]["names"]) - set(off["nodes"]["statistics"]["names"])
+    assert told == {f"{name}_{feature}" for feature in store.features for name in ("net", "left")}
+    assert told
+    assert read_config(None).features.flows
+
+
 def test_from_the_command_line(gtea: Any, store: Store, shops: Store, tmp_path: Path) -> None:
     labels = tmp_path / "labels.csv"
     labels.write_text("account,label\n" + "".join(f"u{i:03},{('small', 'big')[i % 2]}\n" for i in range(200)))
