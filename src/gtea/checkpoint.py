@@ -27,7 +27,8 @@ from gtea.data.atomic import replace_json, replacing
 from gtea.errors import ModelError
 
 FORMAT = "gtea-model"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
+_READABLE = (2, FORMAT_VERSION)
 MANIFEST = "manifest.json"
 _FILES = ("model.safetensors", "config.json", "preprocessing.json", "metrics.json", "MODEL_CARD.md")
 _WEIGHTS, _CONFIG, _PREPROCESSING, _METRICS, _CARD = _FILES
@@ -71,7 +72,18 @@ def load_model(folder: Path) -> SavedModel:
     contents = {name: _checked(folder / name, digest) for name, digest in digests.items()}
     facts = {name: value for name, value in manifest.items() if name not in ("format", "format_version", "files")}
     config, preprocessing, metrics = (json.loads(contents[name]) for name in (_CONFIG, _PREPROCESSING, _METRICS))
+    if manifest["format_version"] == 2:
+        _forget_trees_that_spoke_first(folder, config)
     return SavedModel(load_tensors(contents[_WEIGHTS]), config, preprocessing, metrics, facts)
+
+
+def _forget_trees_that_spoke_first(folder: Path, config: dict[str, Any]) -> None:
+    """Until version 2 a tree could speak before a network that added to it; such networks can't be asked any more."""
+    if config["run"]["model"].pop("tree_first", False):
+        raise ModelError(
+            f"{folder}: is a gtea+tree of an earlier kind (model.tree_first), which this gtea can't ask. "
+            "Use the gtea that wrote it, or train it again."
+        )
 
 
 def _digests(folder: Path, manifest: Mapping[str, Any]) -> dict[str, str]:
@@ -101,9 +113,10 @@ def _read_manifest(folder: Path) -> Mapping[str, Any]:
         raise ModelError(f"{path}: can't be read ({error}). Train it again, or restore a backup.") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ModelError(f"{folder}: is not a gtea model. Check the path.")
-    if manifest.get("format_version") != FORMAT_VERSION:
+    if manifest.get("format_version") not in _READABLE:
+        readable = " and ".join(map(str, _READABLE))
         raise ModelError(
-            f"{folder}: has format version {manifest.get('format_version')}, and this gtea reads {FORMAT_VERSION}. "
+            f"{folder}: has format version {manifest.get('format_version')}, and this gtea reads {readable}. "
             f"Use the gtea that wrote it ({_version(manifest)}), or train it again."
         )
     return manifest

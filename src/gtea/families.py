@@ -24,7 +24,7 @@ from gtea.baselines.gcn import GCN
 from gtea.baselines.graphsage import GraphSAGE
 from gtea.baselines.networks import BaselineClassifier, BaselinePredictor, Build
 from gtea.baselines.tgat import TGAT
-from gtea.baselines.tree_first import TreeFirstClassifier, TreeFirstPredictor
+from gtea.baselines.tree_beside import TreeBesideClassifier, TreeBesidePredictor
 from gtea.config import InputSpec, ModelConfig, RunConfig
 from gtea.errors import UsageError
 from gtea.nn.classifier import NodeClassifier
@@ -76,7 +76,7 @@ def family_of(config: ModelConfig) -> Family:
     match config.family:
         case "gtea":
             networks = (
-                (TreeFirstClassifier, TreeFirstPredictor) if config.tree_first else (NodeClassifier, LinkPredictor)
+                (TreeBesideClassifier, TreeBesidePredictor) if config.tree_beside else (NodeClassifier, LinkPredictor)
             )
             return Family(*networks, collator_for, partial(_pairs, collator_for))
         case "gcn":
@@ -118,7 +118,10 @@ def _pairs(
     network: nn.Module,
 ) -> PairCollator:
     with_histories = isinstance(network, LinkPredictor) and network.reads_history
-    return PairCollator(collate(store, cut, preprocessing, config), with_histories=with_histories)
+    # The paper's head reads neither, but a tree beside it reads statistics.
+    with_statistics = with_histories or isinstance(network, TreeBesidePredictor)
+    nodes = collate(store, cut, preprocessing, config)
+    return PairCollator(nodes, with_histories=with_histories, with_statistics=with_statistics)
 
 
 def _forest(config: ModelConfig, spec: InputSpec, num_classes: int, seed: int) -> Forest:

@@ -275,7 +275,10 @@ def put(path: Path, **changes: Any) -> None:
         (lambda m: cut(m / "manifest.json") or cut(m / "manifest.json"), "manifest.json: can't be read ("),
         (lambda m: (m / "preprocessing.json").unlink(), "preprocessing.json: is missing from the model. Restore it"),
         (lambda m: (m / "manifest.json").unlink(), "is a run that has not finished. Go on with gtea train --resume"),
-        (lambda m: put(m / "manifest.json", format_version=9), "has format version 9, and this gtea reads 2. Use the"),
+        (
+            lambda m: put(m / "manifest.json", format_version=9),
+            "has format version 9, and this gtea reads 2 and 3.",
+        ),
         (
             lambda m: put(m / "manifest.json", format_version=9, versions=3),
             "the gtea that wrote it (unknown), or train",

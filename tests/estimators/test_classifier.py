@@ -143,8 +143,12 @@ def test_a_model_of_gtea_train_can_be_loaded(
 
 @pytest.mark.parametrize(
     "settings",
-    [{"features.ranks": True, "model.dropout": np.float64(0.3)}, {"model.family": "tree"}, {"model.tree_first": True}],
-    ids=["gtea", "tree", "gtea+tree"],
+    [
+        {"features.ranks": True, "model.dropout": np.float64(0.3)},
+        {"model.family": "tree"},
+        {"model.tree_beside": False},
+    ],
+    ids=["gtea+tree", "tree", "gtea"],
 )
 def test_what_was_loaded_trains_as_it_was_trained(
     store: Store, fitted: GTEAClassifier, examples: Any, tmp_path: Path, settings: dict[str, Any]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -105,6 +108,30 @@ def test_a_model_of_a_newer_version_is_refused(run_of: Make) -> None:
     run = run_of("m", "train.epochs=1")
     train_task(run, silent)
     manifest = run.folder / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"format_version": 2', '"format_version": 9'))
+    manifest.write_text(manifest.read_text().replace('"format_version": 3', '"format_version": 9'))
     with pytest.raises(ModelError, match="has format version 9, and this gtea reads 2"):
         NodeModel.open(run.folder, torch.device("cpu"))
+
+
+def test_models_of_the_version_before_open_unless_a_tree_spoke_first(run_of: Make) -> None:
+    run = run_of("m", "train.epochs=1")
+    train_task(run, silent)
+    now = NodeModel.open(run.folder, torch.device("cpu"))
+    _as_version_2(run.folder, tree_first=False)
+    then = NodeModel.open(run.folder, torch.device("cpu"))
+    assert then.config == now.config
+    _as_version_2(run.folder, tree_first=True)
+    with pytest.raises(ModelError, match=r"is a gtea\+tree of an earlier kind .* train it again"):
+        NodeModel.open(run.folder, torch.device("cpu"))
+
+
+def _as_version_2(folder: Path, *, tree_first: bool) -> None:
+    """What the gtea wrote that had ``model.tree_first`` instead of ``model.tree_beside``."""
+    config, manifest = (json.loads((folder / name).read_text()) for name in ("config.json", "manifest.json"))
+    config["run"]["model"].pop("tree_beside", None)
+    config["run"]["model"]["tree_first"] = tree_first
+    text = json.dumps(config).encode()
+    (folder / "config.json").write_bytes(text)
+    manifest["format_version"] = 2
+    manifest["files"]["config.json"] = hashlib.sha256(text).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps(manifest))

@@ -54,7 +54,7 @@ _TOP = 5
     "--final", is_flag=True, help="Then train the best settings into DIR/model and judge them on the test part."
 )
 @click.option("--resume", is_flag=True, help="Go on with the search in --out, where one has begun.")
-@click.option("--variant", metavar="NAME", help="gtea-l, gtea-l+t (default), gtea-tx, gtea-tx+t or gtea-he.")
+@click.option("--variant", metavar="NAME", help="One that gtea train takes, with the same defaults.")
 @click.option("--config", metavar="FILE", help="Settings of all trials in TOML, except those that are searched.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One setting of all trials.")
 @click.option("--as-of", metavar="T", help="Nothing at or after T is used: a date, or a number in the input's unit.")

@@ -18,7 +18,7 @@ Attention = Literal["sparsemax", "softmax", "entmax15"]
 LinkHead = Literal["dot", "pair", "ordered_pair"]
 
 HYBRID = "gtea+tree"
-"""GTEA_L+T on the shoulders of a tree: beyond the paper."""
+"""GTEA_L+T with a tree beside it: beyond the paper, and what classifies accounts where nobody names a variant."""
 VARIANTS = ("gtea-l", "gtea-l+t", "gtea-tx", "gtea-tx+t", "gtea-he")
 GTEA_MODELS = (*VARIANTS, HYBRID)
 BASELINES = tuple(family for family in get_args(Family) if family != "gtea")
@@ -29,10 +29,8 @@ BASELINES = tuple(family for family in get_args(Family) if family != "gtea")
 class ModelConfig:
     """The choices of the paper's grid and of its variants.
 
-    Beyond the paper: ``attention = "entmax15"``, ``link_head`` other than ``"dot"``, and time encoding together with
-    the statistics encoder (the statistics are then also taken of the time embedding).
-
-    ``tree_first``, too, is beyond the paper.
+    Beyond the paper: ``attention = "entmax15"``, ``link_head`` other than ``"dot"``, ``tree_beside``, and time encoding
+    together with the statistics encoder (the statistics are then also taken of the time embedding).
 
     The other families read what they have a use for: all networks ``num_layers``, ``d_node``, ``d_mlp`` and
     ``dropout``, those with attention ``num_heads``, TGAT ``d_time``. A tree and EdgeBank read nothing.
@@ -56,9 +54,9 @@ class ModelConfig:
     dropout: float = 0.0
     """Share of hidden units dropped in every MLP while training."""
     link_head: LinkHead = "dot"
-    tree_first: bool = False
-    """Whether a boosted tree speaks first, of an account's own features or of a pair's statistics, and the network
-    adds what the tree can't see."""
+    tree_beside: bool = False
+    """Whether a boosted tree is asked, too, of an account's own features or of a pair's statistics: the answer is the
+    mean of both logits."""
 
     def __post_init__(self) -> None:
         _require_one_of("model.family", self.family, get_args(Family))
@@ -86,9 +84,6 @@ class ModelConfig:
                 f"model.link_head must be 'dot' for {self.family}, which embeds no history of a pair "
                 f"(got {self.link_head!r}). Leave it out."
             )
-
-        if self.family != "gtea" and self.tree_first:
-            raise UsageError(f"model.tree_first must be false for {self.family} (got true). Leave it out.")
 
     def _require_heads_to_divide(self, name: str) -> None:
         size = getattr(self, name)
@@ -133,7 +128,7 @@ def variant(name: str) -> ModelConfig:
     """A model of the paper, or one to compare with, by its name; ``+t`` stands for the time encoding."""
     _require_one_of("variant", name, (*GTEA_MODELS, *BASELINES))
     if name == HYBRID:
-        return ModelConfig(tree_first=True)
+        return ModelConfig(tree_beside=True)
     for baseline in get_args(Family):
         if name == baseline:
             return ModelConfig(family=baseline)

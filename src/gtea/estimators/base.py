@@ -51,7 +51,7 @@ class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     _settings: ClassVar[Mapping[str, Sequence[str]]] = SETTINGS
     """Which parameters are settings of a run, by section, under the same names."""
-    _defaults: ClassVar[RunConfig] = RunConfig()
+    _defaults: ClassVar[RunConfig]
     """The settings that are no parameters."""
     _split_settings: ClassVar[Sequence[str]] = ()
     """Of the settings that say how a store is split, those that an estimator has a use for."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from gtea.config import HYBRID, RunConfig, variant
 from gtea.estimators.base import GTEAEstimator, opened_store
 from gtea.estimators.inputs import find_accounts, read_targets, read_weights
 from gtea.scoring.model import NodeModel
@@ -19,7 +20,7 @@ from gtea.training.nodes import NodeRun
 
 
 class GTEAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GTEAEstimator):  # type: ignore[misc]
-    """Classifies accounts by the histories of their pairs.
+    """Classifies accounts by the histories of their pairs, with a boosted tree on their own features beside.
 
     An example is an account id; all else comes from the graph, which clones share. ``as_of`` applies to everything:
     preprocessing, training, validation and prediction see the graph as it was just before that moment, and nothing
@@ -36,6 +37,7 @@ class GTEAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GTEAEsti
         features: What is known about an account itself: "given", "statistics", "random", or several. None stands for
             the node table where there is one, and statistics where there is none.
         settings: Any other setting of ``gtea train --set`` by its dotted name: ``{"model.dropout": 0.1}``.
+            ``{"model.tree_beside": False}`` leaves the tree out.
         validation_fraction: The share of the accounts that chooses the best epoch.
         sampled: Predict from a sample of the neighbours, as in training, and not exactly, from all of them: quicker
             for a few accounts of a large graph with hubs.
@@ -48,6 +50,7 @@ class GTEAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GTEAEsti
         model_: The trained model.
     """
 
+    _defaults = RunConfig(variant(HYBRID))
     _model = NodeModel
     _columns = 1
     model_: NodeModel

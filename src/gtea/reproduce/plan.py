@@ -25,7 +25,7 @@ OWNED = {
     "train.seed": "--seed",
 }
 """Settings that options of their own decide."""
-_MODEL = ("family", "encoder", "time_encoding", "tree_first")
+_MODEL = ("family", "encoder", "time_encoding", "tree_beside")
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,8 @@ def save_outcome(path: Path, outcome: Outcome) -> None:
 def read_outcome(job: Job, out: Path) -> Outcome | None:
     """The outcome of a job that was done before, or None.
 
-    A gtea whose defaults have changed would give the same name to other settings; that is refused.
+    A gtea whose defaults have changed, or which no longer has a setting that the outcome was made with, would give the
+    same name to something else; that is refused.
     """
     path = job.outcome_file(out)
     try:
@@ -166,6 +167,11 @@ def read_outcome(job: Job, out: Path) -> Outcome | None:
     for name in (name for name in now if name in then and name not in _WITHOUT_EFFECT and then[name] != now[name]):
         raise ModelError(
             f"{path}: was made with {name} = {then[name]!r} (now it is {now[name]!r}: a default has changed). "
+            "Delete the file to run it again, or choose another --out."
+        )
+    for name in (name for name in then if name not in now and then[name]):
+        raise ModelError(
+            f"{path}: was made with {name} = {then[name]!r}, which this gtea no longer has. "
             "Delete the file to run it again, or choose another --out."
         )
     return outcome

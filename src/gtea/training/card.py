@@ -49,7 +49,9 @@ def _what(chosen: Mapping[str, Any], num_weights: int) -> str:
     family, layers = chosen["family"], f"{chosen['num_layers']} layers, {num_weights:,} weights."
     if family == "gtea":
         time = "with" if chosen["time_encoding"] else "without"
-        tree = " A boosted tree speaks first; the network adds to what it says." if chosen.get("tree_first") else ""
+        tree = (
+            " A boosted tree is asked, too: the answer is the mean of both logits." if chosen.get("tree_beside") else ""
+        )
         return (
             f"GTEA, {chosen['encoder']} encoder, {time} time encoding, {chosen['attention']} attention, {layers}{tree}"
         )

@@ -26,7 +26,7 @@ from gtea.sampling.preprocessing import Preprocessing
 from gtea.store.store import Store
 from gtea.tasks.links import LinkPart, LinkSplit
 from gtea.tasks.metrics import best_threshold, link_metrics
-from gtea.training.advice import Examples, way_to_ask
+from gtea.training.beside import Examples, grow_tree
 from gtea.training.story import Lessons
 
 
@@ -60,7 +60,6 @@ class LinkRun:
         windows = [_Window(self, network, preprocessing, part) for part in self.split.lessons]
         sizes = tuple(map(len, self.split.lessons))
         before = np.cumsum((0, *sizes))
-        sources = np.concatenate([part.src for part in self.split.lessons])
 
         def make(items: NDArray[np.int64], epoch: int) -> Any:
             window = int(np.searchsorted(before, items[0], side="right")) - 1
@@ -72,15 +71,14 @@ class LinkRun:
             return truth, torch.ones_like(truth)
 
         def examples() -> Examples:
-            parts = [window.examples(preprocessing) for window in windows]
-            subjects, rows = zip(*parts, strict=True)
+            rows = [window.examples(preprocessing) for window in windows]
             truth, weights = zip(*(answers_of(np.arange(size)) for size in sizes), strict=True)
-            return Examples(np.concatenate(subjects), torch.cat(rows), torch.cat(truth), torch.cat(weights))
+            return Examples(torch.cat(rows), torch.cat(truth), torch.cat(weights))
 
-        ask = way_to_ask(network, examples)
+        grow_tree(network, examples)
 
         def loss_of(items: NDArray[np.int64], batch: Any) -> Tensor:
-            logits = ask(batch.to(self.device), np.tile(sources[items], 2))
+            logits = network(batch.to(self.device))
             truth, _ = answers_of(items)
             return functional.binary_cross_entropy_with_logits(logits, truth.to(logits))
 
@@ -120,12 +118,11 @@ class _Window:
         """Some positives, then as many negatives."""
         return self._pairs.batch(*self._ends(items, epoch), epoch)
 
-    def examples(self, preprocessing: Preprocessing) -> tuple[NDArray[np.int64], Tensor]:
-        """The sources of all positives and of the first epoch's negatives, and the pairs' statistics as ranks."""
+    def examples(self, preprocessing: Preprocessing) -> Tensor:
+        """Of all positives and the first epoch's negatives, the pairs' statistics as ranks."""
         rows = ranked_statistics(self._negatives.view, preprocessing)
         assert rows is not None, "who asks for statistics has a model with statistics"
-        src, dst = self._ends(np.arange(len(self._part)), 0)
-        return src, rows(src, dst)
+        return rows(*self._ends(np.arange(len(self._part)), 0))
 
     def _ends(self, items: NDArray[np.int64], epoch: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         src, dst = self._part.src[items], self._part.dst[items]

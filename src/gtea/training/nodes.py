@@ -25,7 +25,7 @@ from gtea.store.store import Store
 from gtea.tasks.labels import Labels
 from gtea.tasks.metrics import node_metrics
 from gtea.tasks.splits import Part, Split
-from gtea.training.advice import Examples, way_to_ask
+from gtea.training.beside import Examples, grow_tree
 from gtea.training.story import Lessons
 from gtea.training.weights import class_weights, example_weights, weighted_mean
 
@@ -79,12 +79,12 @@ class NodeRun:
         def examples() -> Examples:
             items = np.arange(len(nodes))
             rows = NodeRows(self.store.as_of(self.split.train.as_of), preprocessing).batch(nodes)
-            return Examples(nodes, rows, *answers_of(items))
+            return Examples(rows, *answers_of(items))
 
-        ask = way_to_ask(network, examples)
+        grow_tree(network, examples)
 
         def loss_of(items: NDArray[np.int64], batch: Any) -> Tensor:
-            logits = ask(batch.to(self.device), nodes[items])
+            logits = network(batch.to(self.device))
             wanted, weights = (part.to(self.device) for part in answers_of(items))
             if own is None:
                 return functional.cross_entropy(logits, wanted, of_class.to(self.device))

@@ -24,7 +24,7 @@ from gtea.store.store import Store
 from gtea.tasks.metrics import pair_metrics, threshold_of
 from gtea.tasks.pair_split import PairSplit
 from gtea.tasks.pairs import Pairs
-from gtea.training.advice import Examples, way_to_ask
+from gtea.training.beside import Examples, grow_tree
 from gtea.training.story import Lessons
 from gtea.training.weights import class_weights, example_weights, weighted_mean
 
@@ -72,12 +72,12 @@ class PairRun:
         def examples() -> Examples:
             rows = ranked_statistics(self.store.as_of(part.as_of), preprocessing)
             assert rows is not None, "who asks for statistics has a model with statistics"
-            return Examples(src, rows(src, dst), targets, weights)
+            return Examples(rows(src, dst), targets, weights)
 
-        ask = way_to_ask(network, examples)
+        grow_tree(network, examples)
 
         def loss_of(items: NDArray[np.int64], batch: Any) -> Tensor:
-            logits = ask(batch.to(self.device), src[items])
+            logits = network(batch.to(self.device))
             wanted = targets[items].to(self.device, logits.dtype)
             losses = functional.binary_cross_entropy_with_logits(logits, wanted, reduction="none")
             return weighted_mean(losses, weights[items].to(self.device))

@@ -1,4 +1,4 @@
-"""GTEA on the shoulders of a tree: it begins as the tree, and is never told what it is asked."""
+"""GTEA with a tree beside it: both learn alone, and the mean of what they say is the answer, however it is asked."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from tests.training.kills import Killed, killed_after, weights_digest
 from tests.training.test_baselines import CPU, SMALL, habits, labels_in, payers, stored
 
-from gtea.baselines.forest import Forest
-from gtea.baselines.tree_first import CrossFitted, TreeFirstClassifier, TreeFirstPredictor
-from gtea.config import HYBRID, InputSpec, ModelConfig, link_defaults, read_config, variant
+from gtea.baselines.tree_beside import TreeBesideClassifier, TreeBesidePredictor
+from gtea.checkpoint import load_model
+from gtea.config import HYBRID, InputSpec, ModelConfig, RunConfig, link_defaults, read_config, variant
 from gtea.errors import UsageError
+from gtea.sampling.pairs import ranked_statistics
 from gtea.scoring.model import LinkModel, NodeModel
 from gtea.scoring.way import Way
 from gtea.store.store import Store
@@ -48,9 +50,7 @@ def run_of(request: pytest.FixtureRequest, visits: Store, shops: Store, tmp_path
             config = read_config(None, [*SMALL_GTEA, *settings], link_defaults(variant(model)))
             return LinkRun(visits, split_links(visits, train_windows=3), config, folder, CPU)
         labels = labels_in(shops)
-        config = read_config(None, [f"model.tree_first={str(model == HYBRID).lower()}", *SMALL_GTEA, *settings])
-        if model == "tree":
-            config = read_config(None, ["model.family=tree", *SMALL, *settings])
+        config = read_config(None, [*SMALL_GTEA, *settings], RunConfig(variant(model)))
         return NodeRun(shops, labels, positive_class(labels, "big"), temporal_split(labels, shops), config, folder, CPU)
 
     return make
@@ -60,46 +60,41 @@ def spec(**sizes: int) -> InputSpec:
     return InputSpec(4, 2, 0.1, 10.0, **sizes)
 
 
-def test_trees_advise_on_examples_that_they_were_not_grown_from() -> None:
-    chance = np.random.default_rng(0)
-    rows = torch.from_numpy(chance.normal(size=(200, 3)))
-    answers = (rows[:, 0] > 0).long()
-    subjects = torch.arange(100).repeat(2)
-    weights = torch.ones(200)
-
-    def advice(answers: torch.Tensor) -> torch.Tensor:
-        return CrossFitted(lambda: Forest(3, 2, 0), subjects, rows, answers, weights).advice(subjects, rows)
-
-    right = advice(answers)
-    assert ((right[:, 1] > right[:, 0]).long() == answers).float().mean() > 0.9
-    other = answers.clone()
-    other[[7, 107]] = 1 - other[[7, 107]]  # both rows of subject 7
-    changed = advice(other)
-    same_trees = subjects % CrossFitted.NUM_TREES == 7 % CrossFitted.NUM_TREES
-    assert torch.equal(changed[same_trees], right[same_trees])
-    assert not torch.equal(changed[~same_trees], right[~same_trees])
+def asked(run: Run, way: Way | None = None) -> NDArray[np.float64]:
+    """What the trained model says of accounts or pairs, as logits of the positive class."""
+    store, cut = run.store, run.split.test.as_of
+    if isinstance(run, NodeRun):
+        model, place = NodeModel.open(run.folder, CPU), run.labels.classes.index("big")
+        chances = model.probabilities(store, cut, run.labels.nodes, way or Way())[:, place]
+    else:
+        chances = LinkModel.open(run.folder, CPU).probabilities(
+            store, cut, run.split.test.src, run.split.test.dst, way or Way()
+        )
+    return np.log(chances) - np.log1p(-chances)
 
 
-def test_advice_comes_in_the_order_of_the_rows() -> None:
-    rows = torch.linspace(-1, 1, 60)[:, None]
-    trees = CrossFitted(lambda: Forest(1, 2, 0), torch.arange(60), rows, (rows[:, 0] > 0).long(), torch.ones(60))
-    asked = torch.tensor([41, 3, 59, 12, 3])
-    said = trees.advice(asked, rows[asked])
-    for i, subject in enumerate(asked):
-        assert torch.equal(said[i : i + 1], trees.advice(subject[None], rows[subject][None]))
+def test_the_answer_is_the_mean_of_two_who_learnt_alone(run_of: Callable[..., Run]) -> None:
+    # One epoch: which of several is the best depends on who is judged.
+    both, alone, tree = (run_of(model, "train.epochs=1", model=model) for model in (HYBRID, "gtea-l+t", "tree"))
+    for run in (both, alone, tree):
+        train_task(run, silent)
+    weights, others = load_model(both.folder).weights, load_model(alone.folder).weights
+    assert all(torch.equal(weights[name], other) for name, other in others.items())
+    trees = asked(tree) if isinstance(tree, NodeRun) else logits_of_the_tree_beside(both)
+    np.testing.assert_allclose(asked(both), (asked(alone) + np.clip(trees, -12, 12)) / 2, atol=1e-4)
 
 
-def test_before_training_the_network_says_what_the_tree_says(run_of: Callable[..., Run]) -> None:
-    run, tree = run_of("first", "train.lr=1e-12", "train.epochs=1"), run_of("tree", model="tree")
-    beside = train_task(tree, silent).metrics["test"]["average_precision"]
-    ours = train_task(run, silent).metrics["test"]["average_precision"]
-    # For links the dot product of untrained embeddings speaks, too, and the tree reads ranks.
-    assert ours == pytest.approx(beside, abs=1e-9 if isinstance(run, NodeRun) else 0.15)
+def logits_of_the_tree_beside(run: LinkRun) -> NDArray[np.float64]:
+    """Of pairs' ranks. The tree that stands alone reads their statistics as they are, and differs a little."""
+    model, part = LinkModel.open(run.folder, CPU), run.split.test
+    rows = ranked_statistics(run.store.as_of(part.as_of), model.preprocessing)
+    assert rows is not None
+    return np.asarray(model.network.tree(rows(part.src, part.dst)))
 
 
 def test_the_tree_reads_what_is_known_around_an_account_however_it_is_scored(shops: Store, tmp_path: Path) -> None:
     labels = labels_in(shops)
-    config = read_config(None, ["model.tree_first=true", "features.known=true", "train.epochs=1", *SMALL_GTEA])
+    config = read_config(None, ["model.tree_beside=true", "features.known=true", "train.epochs=1", *SMALL_GTEA])
     split, positive = temporal_split(labels, shops), positive_class(labels, "big")
     run = NodeRun(shops, labels, positive, split, config, tmp_path / "m", CPU)
     train_task(run, silent)
@@ -120,13 +115,13 @@ def test_a_killed_run_goes_on_to_the_same_bytes(run_of: Callable[..., Run]) -> N
 def test_the_card_says_that_there_is_a_tree(run_of: Callable[..., Run]) -> None:
     run = run_of("m", "train.epochs=1")
     train_task(run, silent)
-    assert "A boosted tree speaks first" in (run.folder / "MODEL_CARD.md").read_text()
+    assert "A boosted tree is asked, too" in (run.folder / "MODEL_CARD.md").read_text()
 
 
 def test_settings_that_don_t_go_together_leave_no_run_behind(visits: Store, tmp_path: Path) -> None:
-    config = read_config(None, [*SMALL_GTEA, "model.link_head=dot"], link_defaults(variant(HYBRID)))
+    config = read_config(None, [*SMALL_GTEA, "features.pairs=false"], link_defaults(variant(HYBRID)))
     run = LinkRun(visits, split_links(visits), config, tmp_path / "m", CPU)
-    with pytest.raises(UsageError, match=r"model\.tree_first"):
+    with pytest.raises(UsageError, match=r"model\.tree_beside"):
         train_task(run, silent)
     assert not run.folder.exists()
 
@@ -137,29 +132,33 @@ def test_exact_scores_hear_the_tree_as_sampled_ones_do(run_of: Callable[..., Run
     store, cut, sampled = run.store, run.store.as_of(None).cut, Way(sampled=True)
     if isinstance(run, NodeRun):
         model, nodes = NodeModel.open(run.folder, CPU), np.arange(40)
-        assert isinstance(model.network, TreeFirstClassifier)
+        assert isinstance(model.network, TreeBesideClassifier)
         scores = [model.probabilities(store, cut, nodes, way) for way in (Way(), sampled)]
     else:
         pairs, src, dst = LinkModel.open(run.folder, CPU), run.split.test.src, run.split.test.dst
-        assert isinstance(pairs.network, TreeFirstPredictor)
+        assert isinstance(pairs.network, TreeBesidePredictor)
         assert len(pairs.network.tree.tree_root) == 100
         scores = [pairs.probabilities(store, cut, src, dst, way) for way in (Way(), sampled)]
     np.testing.assert_allclose(scores[0], scores[1], atol=1e-5)
 
 
 def test_a_class_that_a_tree_has_never_seen_is_not_impossible() -> None:
-    network = TreeFirstClassifier(ModelConfig(tree_first=True, d_node=4, d_edge=4, d_mlp=4), spec(), 3, 0)
+    network = TreeBesideClassifier(ModelConfig(tree_beside=True, d_node=4, d_edge=4, d_mlp=4), spec(), 3, 0)
     rows = torch.randn(40, 4, generator=torch.Generator().manual_seed(0))
     network.tree.fit(rows, (rows[:, 0] > 0).long(), torch.ones(40))
-    logits = network.answer(torch.zeros(40, 4), rows, None)
+    logits = network.eval().answer(torch.zeros(40, 4), rows, None)
     assert torch.isfinite(logits).all()
     assert (logits.argmax(1) != 2).all()
 
 
-def test_what_a_tree_can_t_read_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"model.tree_first: a tree for links reads statistics of pairs"):
-        TreeFirstPredictor(ModelConfig(tree_first=True), spec(d_pair_statistics=23), 0)
-    with pytest.raises(UsageError, match=r"features\.pairs"):
-        TreeFirstPredictor(ModelConfig(tree_first=True, link_head="pair"), spec(), 0)
-    with pytest.raises(UsageError, match=r"model\.tree_first must be false for gcn"):
-        ModelConfig(family="gcn", tree_first=True)
+@pytest.mark.parametrize("way", [Way(), Way(sampled=True)])
+def test_the_papers_head_hears_the_tree_too(visits: Store, tmp_path: Path, way: Way) -> None:
+    runs = []
+    for model in (HYBRID, "gtea-l+t"):
+        config = read_config(
+            None, [*SMALL_GTEA, "model.link_head=dot", "train.epochs=1"], link_defaults(variant(model))
+        )
+        runs.append(LinkRun(visits, split_links(visits, train_windows=3), config, tmp_path / model, CPU))
+        train_task(runs[-1], silent)
+    trees = logits_of_the_tree_beside(runs[0])
+    np.testing.assert_allclose(asked(runs[0], way), (asked(runs[1], way) + np.clip(trees, -12, 12)) / 2, atol=1e-4)

@@ -1,0 +1,24 @@
+"""The tree beside a network, grown before training begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from torch import Tensor, nn
+
+from gtea.baselines.tree_beside import TreeBesideClassifier, TreeBesidePredictor
+
+
+class Examples(NamedTuple):
+    """What a tree is grown from."""
+
+    rows: Tensor
+    answers: Tensor
+    weights: Tensor
+
+
+def grow_tree(network: nn.Module, examples: Callable[[], Examples]) -> None:
+    """Grow the tree of a network that has one beside it; the examples are not made for others."""
+    if isinstance(network, TreeBesideClassifier | TreeBesidePredictor):
+        network.tree.fit(*examples())
