@@ -33,8 +33,14 @@ def test_values_worked_out_by_hand() -> None:
     assert m.roc_auc(TRUTH, SCORES) == pytest.approx(4.5 / 6)
     assert m.prevalence(TRUTH) == pytest.approx(0.4)
     assert m.brier([1, 0], [0.75, 0.5]) == pytest.approx((0.0625 + 0.25) / 2)
+    chances = [[0.5, 0.25, 0.25], [0.2, 0.7, 0.1]]
+    assert m.log_likelihood([2, 1], chances) == pytest.approx((np.log(0.25) + np.log(0.7)) / 2)
     assert m.accuracy([0, 1, 2, 2], [0, 1, 1, 2]) == 0.75
     assert m.macro_f1([0, 1, 2, 2], [0, 1, 1, 2]) == pytest.approx((1 + 2 / 3 + 2 / 3) / 3)
+
+
+def test_a_mistake_that_a_model_is_sure_of_does_not_outweigh_all_else() -> None:
+    assert m.log_likelihood([0, 1], [[1.0, 0.0], [1.0, 0.0]]) == pytest.approx(np.log(1e-6) / 2)
 
 
 def test_macro_f1_counts_a_class_that_was_only_predicted() -> None:
@@ -122,16 +128,16 @@ def test_node_metrics_of_two_classes_look_at_the_positive_one() -> None:
     assert figures["average_precision"] == pytest.approx(0.75)
     assert set(figures) == {
         *("accuracy", "macro_f1", "average_precision", "prevalence", "roc_auc", "precision_at_positives"),
-        *("recall_at_1pct_fpr", "recall_at_0.1pct_fpr", "brier"),
+        *("recall_at_1pct_fpr", "recall_at_0.1pct_fpr", "brier", "log_likelihood"),
     }
     other = m.node_metrics(TRUTH, chances, ("normal", "phishing"), "normal")
     assert other["prevalence"] == pytest.approx(0.6)
     assert other["accuracy"] == figures["accuracy"]
 
 
-def test_node_metrics_of_many_classes_are_the_papers_two() -> None:
+def test_node_metrics_of_many_classes_are_the_papers_two_and_the_likelihood() -> None:
     figures = m.node_metrics([0, 1, 2], np.eye(3), ("a", "b", "c"))
-    assert figures == {"accuracy": 1.0, "macro_f1": 1.0}
+    assert figures == {"accuracy": 1.0, "macro_f1": 1.0, "log_likelihood": 0.0}
 
 
 def test_link_metrics() -> None:

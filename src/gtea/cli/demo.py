@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gtea.cli.output import json_option, print_json, printable, progress_bar, training_bar
+from gtea.config import HYBRID
 
 if TYPE_CHECKING:
     from gtea.training.request import NodeRequest
@@ -25,7 +26,7 @@ _ILLICIT_SHARE = 0.3
 @click.option("--events", default=80_000, show_default=True, metavar="M", help="How many payments.")
 @json_option
 def command(out: str, accounts: int, events: int, as_json: bool) -> None:
-    """Generate payments, ingest them, train GTEA_L+T, and rank the accounts, beside a tree on account statistics.
+    """Generate payments, ingest them, train GTEA, and rank the accounts; a tree on account statistics to compare.
 
     Both are trained on the earliest 60 % of the accounts and judged on the latest 20 %. A few minutes on two cores.
     Safe to repeat: the store of an earlier run is replaced, and its model used again if it would come out the same.
@@ -38,8 +39,8 @@ def command(out: str, accounts: int, events: int, as_json: bool) -> None:
         from gtea.store.store import Store
 
         show(Store.open(folder / "payments.store"), as_json=False, histograms=True)
-        click.echo("\ntraining GTEA_L+T ...")
-    request = _request(folder, "gtea-l+t")
+        click.echo("\ntraining GTEA ...")
+    request = _request(folder)
     facts = {
         "gtea": _train(request, folder / "payments.model"),
         "tree": _train(_request(folder, "tree"), folder / "tree.model"),
@@ -73,7 +74,7 @@ def _make_store(folder: Path, accounts: int, events: int) -> None:
         )
 
 
-def _request(folder: Path, variant: str) -> NodeRequest:
+def _request(folder: Path, variant: str | None = None) -> NodeRequest:
     from gtea.training.request import NodeRequest
 
     return NodeRequest.read(
@@ -112,7 +113,7 @@ def _rank(folder: Path, request: NodeRequest) -> list[dict[str, Any]]:
 
 
 def _show(facts: dict[str, Any], folder: Path) -> None:
-    click.echo(f"\n{'test, latest 20 % of accounts':<32}{'GTEA_L+T':>10}{'tree':>10}")
+    click.echo(f"\n{'test, latest 20 % of accounts':<32}{HYBRID:>10}{'tree':>10}")
     for name in ("macro_f1", "accuracy", "average_precision", "roc_auc"):
         click.echo(f"{name:<32}{facts['gtea'][name]:>10.4f}{facts['tree'][name]:>10.4f}")
     click.echo("\nthe ten most suspicious accounts")

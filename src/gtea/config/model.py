@@ -18,7 +18,7 @@ Attention = Literal["sparsemax", "softmax", "entmax15"]
 LinkHead = Literal["dot", "pair", "ordered_pair"]
 
 HYBRID = "gtea+tree"
-"""GTEA_L+T with a tree beside it: beyond the paper, and what classifies accounts where nobody names a variant."""
+"""GTEA_L+T with a tree beside it: beyond the paper, and what is trained where nobody names a variant."""
 VARIANTS = ("gtea-l", "gtea-l+t", "gtea-tx", "gtea-tx+t", "gtea-he")
 GTEA_MODELS = (*VARIANTS, HYBRID)
 BASELINES = tuple(family for family in get_args(Family) if family != "gtea")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from gtea.config import HYBRID, RunConfig, variant
+from gtea.config import HYBRID, node_defaults, variant
 from gtea.estimators.base import GTEAEstimator, opened_store
 from gtea.estimators.inputs import find_accounts, read_targets, read_weights
 from gtea.scoring.model import NodeModel
@@ -27,9 +27,9 @@ class GTEAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GTEAEsti
     later. Under cross-validation the folds thus differ in whose labels are known, not in what is seen of the graph;
     to judge as in use, on accounts that appear later, use ``gtea train``, which splits by time.
 
-    ``fit`` keeps the weights that do best (macro-F1) on a validation part of the accounts it is given: those whose
-    first event is the latest, or the latest of each class where a class would else be missing. Accounts without an
-    event before ``as_of`` can be scored but don't train.
+    ``fit`` keeps the weights that do best (log-likelihood) on a validation part of the accounts it is given: those
+    whose first event is the latest, or the latest of each class where a class would else be missing. Accounts without
+    an event before ``as_of`` can be scored but don't train.
 
     Args:
         graph: A store or its path; a path is opened in ``fit``. Parallel searches (``n_jobs``) want a path.
@@ -50,7 +50,7 @@ class GTEAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GTEAEsti
         model_: The trained model.
     """
 
-    _defaults = RunConfig(variant(HYBRID))
+    _defaults = node_defaults(variant(HYBRID))
     _model = NodeModel
     _columns = 1
     model_: NodeModel

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.config import ModelConfig, link_defaults
+from gtea.config import HYBRID, link_defaults, variant
 from gtea.errors import DataError
 from gtea.estimators.base import SETTINGS, Graph, GTEAEstimator, opened_store
 from gtea.estimators.inputs import Targets, find_pairs, read_targets, read_weights
@@ -23,7 +23,7 @@ from gtea.training.pairs import PairRun
 
 
 class GTEALinkPredictor(GTEAEstimator):
-    """Foretells which pairs of accounts have an event, from what each and both did before.
+    """Foretells which pairs of accounts have an event, from what each and both did before, with a boosted tree beside.
 
     An example is a pair of account ids, from and to; all else comes from the graph, which clones share. There are two
     ways to train:
@@ -45,6 +45,7 @@ class GTEALinkPredictor(GTEAEstimator):
         features: What is known about an account itself: "given", "statistics", "random", or several. None stands for
             the node table where there is one, and statistics where there is none.
         settings: Any other setting of ``gtea train --set`` by its dotted name: ``{"model.dropout": 0.1}``.
+            ``{"model.tree_beside": False}`` leaves the tree out.
         validation_fraction: The share of the pairs that chooses the best epoch of ``fit``.
         sampled: Predict from a sample of the neighbours, as in training, and not exactly, from all of them: quicker
             for a few pairs of a large graph with hubs.
@@ -61,7 +62,7 @@ class GTEALinkPredictor(GTEAEstimator):
 
     _settings: ClassVar = {**SETTINGS, "model": (*SETTINGS["model"], "link_head")}
     _split_settings = ("split.train_windows",)
-    _defaults = link_defaults(ModelConfig())
+    _defaults = link_defaults(variant(HYBRID))
     _model = LinkModel
     _columns = 2
     model_: LinkModel

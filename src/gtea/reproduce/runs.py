@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from gtea.config import RunConfig, link_defaults, variant
+from gtea.config import RunConfig, link_defaults, node_defaults, variant
 from gtea.data.atomic import replace_json
 from gtea.errors import ModelError
 from gtea.reproduce.subject import Subject
@@ -135,7 +135,7 @@ class Outcome:
 
 def default_config(task: str, model: str) -> RunConfig:
     """What a run begins with."""
-    return link_defaults(variant(model)) if task == "links" else RunConfig(model=variant(model))
+    return link_defaults(variant(model)) if task == "links" else node_defaults(variant(model))
 
 
 def differences(config: RunConfig, base: RunConfig) -> dict[str, Any]:

@@ -21,6 +21,8 @@ from gtea.errors import DataError, UsageError
 
 Floats = NDArray[np.float64]
 _ALERTS = 100
+_SUREST = 1e-6
+"""What a chance of less counts as: one mistake that a model is quite sure of must not outweigh all else."""
 
 
 def accuracy(truth: ArrayLike, predicted: ArrayLike) -> float:
@@ -106,6 +108,14 @@ def brier(truth: ArrayLike, probabilities: ArrayLike) -> float:
     return float(np.mean((chances - positive) ** 2))
 
 
+def log_likelihood(truth: ArrayLike, probabilities: ArrayLike) -> float:
+    """The mean logarithm of the probability that each example's own class was given, one column a class; at most 0."""
+    targets, chances = np.asarray(truth, dtype=np.int64), np.asarray(probabilities, dtype=np.float64)
+    given = chances[np.arange(len(targets)), targets]
+    _require_probabilities(given)
+    return float(np.mean(np.log(np.maximum(given, _SUREST))))
+
+
 @dataclass(frozen=True)
 class ReliabilityCurve:
     """Do things said to happen in 30 % of cases happen in 30 % of cases? One entry for each bin that isn't empty."""
@@ -147,7 +157,7 @@ def hits_at_k(positive: ArrayLike, negatives: ArrayLike, k: int) -> float:
 def node_metrics(
     truth: ArrayLike, probabilities: ArrayLike, classes: Sequence[str], positive: str | None = None
 ) -> dict[str, float]:
-    """All figures of a node task: accuracy and macro-F1, and for two classes those of ranking and calibration.
+    """All figures of a node task: accuracy, macro-F1 and likelihood, for two classes those of ranking and calibration.
 
     Args:
         truth: The number of each account's class.
@@ -163,7 +173,11 @@ def node_metrics(
         )
     require_finite(chances)
     predicted = chances.argmax(axis=1)
-    figures = {"accuracy": accuracy(targets, predicted), "macro_f1": macro_f1(targets, predicted)}
+    figures = {
+        "accuracy": accuracy(targets, predicted),
+        "macro_f1": macro_f1(targets, predicted),
+        "log_likelihood": log_likelihood(targets, chances),
+    }
     if len(classes) != 2:
         return figures
     if positive not in classes:
@@ -220,7 +234,11 @@ def pair_metrics(truth: ArrayLike, probabilities: ArrayLike, threshold: float) -
     """
     positive, chances = _ranked(truth, probabilities)
     predicted = chances >= threshold
-    figures = {"accuracy": accuracy(positive, predicted), "macro_f1": macro_f1(positive, predicted)}
+    figures = {
+        "accuracy": accuracy(positive, predicted),
+        "macro_f1": macro_f1(positive, predicted),
+        "log_likelihood": log_likelihood(positive, np.stack([1 - chances, chances], axis=1)),
+    }
     return figures | binary_metrics(positive, chances)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import torch
 
-from gtea.config import HYBRID, ModelConfig, RunConfig, link_defaults, read_config
+from gtea.config import HYBRID, RunConfig, link_defaults, node_defaults, read_config
 from gtea.config import variant as model_variant
 from gtea.data.atomic import replace_json
 from gtea.errors import UsageError
@@ -56,7 +56,7 @@ class NodeRequest:
         Args:
             base: Settings to begin with, instead of the variant's.
         """
-        base = base or RunConfig(model_variant(variant or HYBRID))
+        base = base or node_defaults(model_variant(variant or HYBRID))
         resolved = read_config(config, settings, base)
         require_classifier(resolved.model)
         opened = Store.open(store)
@@ -109,7 +109,7 @@ class LinkRequest:
         Args:
             base: Settings to begin with, instead of the variant's.
         """
-        base = base or link_defaults(model_variant(variant) if variant else ModelConfig())
+        base = base or link_defaults(model_variant(variant or HYBRID))
         resolved = read_config(config, settings, base)
         if resolved.split.kind != "temporal":
             raise UsageError("split.kind: links are split by time (got 'folds'). Leave it out.")
