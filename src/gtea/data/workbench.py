@@ -77,7 +77,7 @@ class Workbench:
     ) -> None:
         self._progress = progress
         limit = int(parse_memory(memory) * _DUCKDB_SHARE)
-        self._aliases = tempfile.TemporaryDirectory(prefix="gtea-")
+        self._aliases: tempfile.TemporaryDirectory[str] | None = None
         self._reachable = {path: self._alias(path, number) for number, path in enumerate(inputs)}
         self._connection = duckdb.connect(str(folder / "work.duckdb"))
         allowed = ", ".join(literal(str(path)) for path in self._reachable.values())
@@ -102,7 +102,8 @@ class Workbench:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._connection.close()
-        self._aliases.cleanup()
+        if self._aliases is not None:
+            self._aliases.cleanup()
 
     def reachable(self, path: Path) -> Path:
         """The name under which SQL may open a declared input."""
@@ -112,6 +113,8 @@ class Workbench:
         """DuckDB takes *, ? and [ in a file name for a glob; a link with a plain name has none."""
         if not set("*?[") & set(str(path)):
             return path
+        # Made when needed: whoever is killed leaves it behind.
+        self._aliases = self._aliases or tempfile.TemporaryDirectory(prefix="gtea-")
         link = Path(self._aliases.name) / str(number)
         link.symlink_to(path)
         return link
