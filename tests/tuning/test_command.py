@@ -34,7 +34,7 @@ def test_what_it_prints_and_that_train_takes_what_it_found(
     assert outcome.code == 0, outcome.err
     lines = outcome.out.splitlines()
     assert lines[0] == "2 trials of 9 combinations: 2 finished"
-    assert lines[2].split() == ["trial", "validation_macro_f1", "epochs", "num_layers", "lr"]
+    assert lines[2].split() == ["trial", "validation_log_likelihood", "epochs", "num_layers", "lr"]
     assert len(lines[2:5]) == len([line for line in lines[2:5] if line])
     assert "best settings in" in outcome.out
     assert "test" not in outcome.out.replace(str(tmp_path), "")
@@ -46,7 +46,7 @@ def test_what_it_prints_and_that_train_takes_what_it_found(
     assert result["trials"] == 3
     assert result["split"]["left_out"] == json.loads(trained.out)["split"]["left_out"]
     two = [trial for trial in result["top"] if trial["number"] <= 2]
-    assert json.loads(trained.out)["validation"]["macro_f1"] == max(trial["metric"] for trial in two)
+    assert json.loads(trained.out)["validation"]["log_likelihood"] == max(trial["metric"] for trial in two)
     assert "final" not in result
     for name in ("config", "table", *range(len(result["pictures"]))):
         path = result[name] if isinstance(name, str) else result["pictures"][name]
