@@ -78,7 +78,7 @@ def load_model(folder: Path) -> SavedModel:
 
 
 def _forget_trees_that_spoke_first(folder: Path, config: dict[str, Any]) -> None:
-    """Until version 2 a tree could speak before a network that added to it; such networks can't be asked any more."""
+    """In version 2 a tree could speak before a network that added to it; such networks can't be asked any more."""
     if config["run"]["model"].pop("tree_first", False):
         raise ModelError(
             f"{folder}: is a gtea+tree of an earlier kind (model.tree_first), which this gtea can't ask. "
