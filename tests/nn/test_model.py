@@ -73,6 +73,16 @@ def test_a_whole_graph_by_segments_equals_a_batch_of_all_nodes(name: str) -> Non
     torch.testing.assert_close(whole, model(batch), atol=1e-12, rtol=0)
 
 
+def test_node_features_beyond_the_limit_count_as_the_limit() -> None:
+    batch = random_batch((9, 9, 9), fan_out=5, seed=3)
+    far = dataclasses.replace(batch, node_features=batch.node_features * 100)
+    held = dataclasses.replace(batch, node_features=(batch.node_features * 100).clamp(-2, 2))
+    free = GTEA(variant("gtea-l"), SPEC, seeded(1)).double()
+    limited = GTEA(dataclasses.replace(variant("gtea-l"), node_limit=2.0), SPEC, seeded(1)).double()
+    torch.testing.assert_close(limited(far), free(held), atol=0, rtol=0)
+    assert not torch.allclose(limited(far), free(far))
+
+
 @every_variant
 def test_the_weights_are_a_function_of_the_seed(name: str) -> None:
     torch.manual_seed(0)

@@ -14,13 +14,14 @@ from gtea.nn.whole_graph import aggregate_graph, attend, neighbourhoods
 
 
 @pytest.mark.parametrize("part", [1, 3, 1000])
-@pytest.mark.parametrize("d_node", [0, 3])
+@pytest.mark.parametrize(("d_node", "limit"), [(0, 0.0), (3, 0.0), (3, 0.5)])
 @pytest.mark.parametrize("num_within", [(9, 9, 9), (2, 5, 9)], ids=["whole graph", "surroundings"])
 @pytest.mark.parametrize("attention", ["sparsemax", "softmax", "entmax15"])
-def test_it_equals_the_batch(attention: str, num_within: tuple[int, ...], d_node: int, part: int) -> None:
+def test_it_equals_the_batch(attention: str, num_within: tuple[int, ...], d_node: int, limit: float, part: int) -> None:
     batch = random_batch(num_within, fan_out=5, seed=3, d_node=d_node)
     spec = dataclasses.replace(SPEC, d_node_features=d_node)
-    model = GTEA(ModelConfig(attention=attention), spec, seeded(5)).double().eval()  # type: ignore[arg-type]
+    config = ModelConfig(attention=attention, node_limit=limit)  # type: ignore[arg-type]
+    model = GTEA(config, spec, seeded(5)).double().eval()
     with torch.no_grad():
         model.edge_encoder.a.mul_(10)
         present = batch.edge >= 0

@@ -29,8 +29,8 @@ BASELINES = tuple(family for family in get_args(Family) if family != "gtea")
 class ModelConfig:
     """The choices of the paper's grid and of its variants.
 
-    Beyond the paper: ``attention = "entmax15"``, ``link_head`` other than ``"dot"``, ``tree_beside``, and time encoding
-    together with the statistics encoder (the statistics are then also taken of the time embedding).
+    Beyond the paper: ``attention = "entmax15"``, ``link_head`` other than ``"dot"``, ``node_limit``, ``tree_beside``,
+    and time encoding together with the statistics encoder (the statistics are then also taken of the time embedding).
 
     The other families read what they have a use for: all networks ``num_layers``, ``d_node``, ``d_mlp`` and
     ``dropout``, those with attention ``num_heads``, TGAT ``d_time``. A tree and EdgeBank read nothing.
@@ -53,6 +53,9 @@ class ModelConfig:
     """Hidden size of every MLP."""
     dropout: float = 0.0
     """Share of hidden units dropped in every MLP while training."""
+    node_limit: float = 0.0
+    """How many standard deviations a node feature may lie from its mean; beyond, it counts as so many. 0 is no limit.
+    Histories grow after the training window, and a network goes on in a straight line where it has seen nothing."""
     link_head: LinkHead = "dot"
     tree_beside: bool = False
     """Whether a boosted tree is asked, too, of an account's own features or of a pair's statistics: the answer is the
@@ -70,6 +73,8 @@ class ModelConfig:
         _require_at_least("model.d_time", self.d_time, 2)
         if not 0 <= self.dropout < 1:
             raise UsageError(f"model.dropout must be at least 0 and below 1 (got {self.dropout}). Try 0.1.")
+        if self.node_limit < 0:
+            raise UsageError(f"model.node_limit must be at least 0 (got {self.node_limit}). Try 3.")
         if self.family == "gtea" and self.encoder == "transformer":
             self._require_heads_to_divide("d_edge")
         if self.family in ("gat", "tgat"):

@@ -132,9 +132,12 @@ def node_defaults(model: ModelConfig) -> RunConfig:
     """What an account task begins with.
 
     Where a tree is asked, too, whoever is surer decides. So the epoch that is kept is the one that is surest of what is
-    right, by the log-likelihood of the validation part: a line drawn at one half doesn't see who shouts.
+    right, by the log-likelihood of the validation part: a line drawn at one half doesn't see who shouts. And the
+    network must not be sure of what it has never seen: its node features are held within what is usual.
     """
-    return RunConfig(model, train=TrainConfig(metric="log_likelihood")) if model.tree_beside else RunConfig(model)
+    if not model.tree_beside:
+        return RunConfig(model)
+    return RunConfig(replace(model, node_limit=2.0), train=TrainConfig(metric="log_likelihood"))
 
 
 def link_defaults(model: ModelConfig) -> RunConfig:

@@ -31,14 +31,15 @@ class GTEA(nn.Module):
     e_tilde and alpha stand inside the loop of Algorithm 2, but nothing in them depends on the layer: they are
     computed once per batch, each distinct edge once, and serve every layer. MLP_1 and MLP_2 are each layer's own.
 
-    z^(0) = x, as it is. Where nodes have no features x has width 0: the first layer then sees edges only, and a node
-    without neighbours gets the same embedding as every other such node.
+    z^(0) = x, as it is or, beyond the paper, held within a limit. Where nodes have no features x has width 0: the first
+    layer then sees edges only, and a node without neighbours gets the same embedding as every other such node.
 
     The weights are a pure function of the sizes and the generator's state.
     """
 
     def __init__(self, config: ModelConfig, spec: InputSpec, generator: torch.Generator) -> None:
         super().__init__()
+        self.node_limit = config.node_limit
         self.edge_encoder = EdgeEncoder(config, spec, generator)
         self.normaliser = Normaliser(config.attention)
         self.layers = nn.ModuleList(
@@ -71,10 +72,14 @@ class GTEA(nn.Module):
             num_within: As in a batch. A whole graph, in which every layer renews every node, is
                 ``[num_nodes] * (num_layers + 1)``.
         """
-        z = x
+        z = self.first(x)
         for layer, num_targets in zip(self.layers, reversed(num_within[:-1]), strict=True):
             z = layer(z[:num_targets], z, e_tilde, slots.first(num_targets))
         return z
+
+    def first(self, x: Tensor) -> Tensor:
+        """z^(0) of nodes with these features."""
+        return x.clamp(-self.node_limit, self.node_limit) if self.node_limit else x
 
     def _attend(self, alpha_tilde: Tensor, edge: Tensor) -> Tensor:
         """Eq. 5 over each target's sampled neighbours, [num_targets, K]."""

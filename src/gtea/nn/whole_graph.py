@@ -76,12 +76,13 @@ def aggregate_graph(
         runs: All targets, in order, on the CPU; no run goes across any of ``num_within``.
         num_within: As in a batch; ``[num_nodes] * (num_layers + 1)`` for a whole graph.
     """
-    z, room = x, x.new_empty(0)
+    first, room = model.first(x), x.new_empty(0)
+    z = first
     for layer, num_targets in zip(model.layers, reversed(num_within[:-1]), strict=True):
         assert isinstance(layer, AggregationLayer)
         own = [run for run in runs if run.targets.stop <= num_targets]
         room = room[: len(z)] if len(room) else x.new_empty(len(z), layer.mlp_1.into.out_features)
-        z_new = x.new_empty(num_targets, layer.mlp_2.out.out_features) if z is x else z[:num_targets]
+        z_new = x.new_empty(num_targets, layer.mlp_2.out.out_features) if z is first else z[:num_targets]
         _renew(layer, z, own, part, room, z_new)
         z = z_new
     return z
