@@ -151,6 +151,15 @@ def test_a_class_that_a_tree_has_never_seen_is_not_impossible() -> None:
     assert (logits.argmax(1) != 2).all()
 
 
+def test_the_tree_tells_features_apart_that_lie_beyond_the_networks_limit() -> None:
+    config = ModelConfig(tree_beside=True, node_limit=1.0, d_node=4, d_edge=4, d_mlp=4)
+    network = TreeBesideClassifier(config, spec(), 2, 0)
+    rows = 3 * torch.randn(400, 4, generator=torch.Generator().manual_seed(0))
+    network.tree.fit(rows, (rows[:, 0] > 2).long(), torch.ones(400))
+    logits = network.eval().answer(torch.zeros(400, 4), rows, None)
+    assert torch.equal(logits.argmax(1), (rows[:, 0] > 2).long())
+
+
 @pytest.mark.parametrize("way", [Way(), Way(sampled=True)])
 def test_the_papers_head_hears_the_tree_too(visits: Store, tmp_path: Path, way: Way) -> None:
     runs = []

@@ -71,7 +71,7 @@ def test_baselines_are_variants_by_the_names_of_their_families() -> None:
         ({"num_encoder_layers": 0}, "model.num_encoder_layers must be from 1 to 3 (got 0). Try 1."),
         ({"d_node": 0}, "model.d_node must be at least 1 (got 0). Try 1."),
         ({"d_time": 1}, "model.d_time must be at least 2 (got 1). Try 2."),
-        ({"node_limit": -1.0}, "model.node_limit must be at least 0 (got -1.0). Try 3."),
+        ({"node_limit": -1.0}, "model.node_limit must be at least 0 (got -1.0). Try 2."),
         ({"dropout": 1.0}, "model.dropout must be at least 0 and below 1 (got 1.0). Try 0.1."),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 import torch
 from tests.nn.examples import SPEC, random_batch, seeded
 
-from gtea.config import ModelConfig
+from gtea.config import Attention, ModelConfig
 from gtea.nn.model import GTEA
 from gtea.nn.whole_graph import aggregate_graph, attend, neighbourhoods
 
@@ -17,10 +17,12 @@ from gtea.nn.whole_graph import aggregate_graph, attend, neighbourhoods
 @pytest.mark.parametrize(("d_node", "limit"), [(0, 0.0), (3, 0.0), (3, 0.5)])
 @pytest.mark.parametrize("num_within", [(9, 9, 9), (2, 5, 9)], ids=["whole graph", "surroundings"])
 @pytest.mark.parametrize("attention", ["sparsemax", "softmax", "entmax15"])
-def test_it_equals_the_batch(attention: str, num_within: tuple[int, ...], d_node: int, limit: float, part: int) -> None:
+def test_it_equals_the_batch(
+    attention: Attention, num_within: tuple[int, ...], d_node: int, limit: float, part: int
+) -> None:
     batch = random_batch(num_within, fan_out=5, seed=3, d_node=d_node)
     spec = dataclasses.replace(SPEC, d_node_features=d_node)
-    config = ModelConfig(attention=attention, node_limit=limit)  # type: ignore[arg-type]
+    config = ModelConfig(attention=attention, node_limit=limit)
     model = GTEA(config, spec, seeded(5)).double().eval()
     with torch.no_grad():
         model.edge_encoder.a.mul_(10)

@@ -74,7 +74,7 @@ class ModelConfig:
         if not 0 <= self.dropout < 1:
             raise UsageError(f"model.dropout must be at least 0 and below 1 (got {self.dropout}). Try 0.1.")
         if self.node_limit < 0:
-            raise UsageError(f"model.node_limit must be at least 0 (got {self.node_limit}). Try 3.")
+            raise UsageError(f"model.node_limit must be at least 0 (got {self.node_limit}). Try 2.")
         if self.family == "gtea" and self.encoder == "transformer":
             self._require_heads_to_divide("d_edge")
         if self.family in ("gat", "tgat"):

@@ -28,12 +28,12 @@ class PairCollator:
     """Makes batches of pairs from one view. What a pair is given does not depend on the other pairs."""
 
     def __init__(
-        self, collator: Collator | EventCollator, *, with_histories: bool, with_statistics: bool | None = None
+        self, collator: Collator | EventCollator, *, with_histories: bool, with_statistics: bool = True
     ) -> None:
         """From what makes batches of nodes.
 
         Args:
-            with_statistics: Whether statistics are told, where there are any; by default along with histories.
+            with_statistics: Whether statistics are told, where there are any.
         """
         self._collator = collator
         self._histories = None
@@ -41,7 +41,7 @@ class PairCollator:
         if with_histories:
             assert isinstance(collator, Collator), "batches of single events have no histories"
             self._histories = PairHistories(collator.reader, collator.view.store.directed)
-        if with_histories if with_statistics is None else with_statistics:
+        if with_statistics:
             assert isinstance(collator, Collator), "who reads single events is told no statistics of pairs"
             self._statistics = ranked_statistics(collator.view, collator.preprocessing)
 
