@@ -36,7 +36,7 @@ from gtea.nn.compiled import kernels
 from gtea.nn.edge_encoder import sequence_encoder
 from gtea.nn.encoders.lstm import LSTMEncoder
 from gtea.nn.encoders.ragged_lstm import LSTMWeights, ragged_lstm
-from gtea.nn.tiny_numbers import tiny_numbers_are_zero
+from gtea.runtime.device import tiny_numbers_are_zero
 from rivals.encoders import PaddedLSTM, PaddedTransformer
 
 D_IN, D_EDGE, NUM_HEADS, LONGEST = 24, 64, 4, 256

@@ -35,7 +35,7 @@ from gtea.batch import Batch, EventBatch
 from gtea.config import RunConfig, read_config, variant
 from gtea.families import NodeBatches, family_of
 from gtea.nn.classifier import NodeClassifier
-from gtea.nn.tiny_numbers import tiny_numbers_are_zero
+from gtea.runtime.device import tiny_numbers_are_zero
 from gtea.sampling.collate import Collator
 from gtea.sampling.inputs import collator_for, input_spec, preprocessing_for
 from gtea.sampling.loader import Loader

@@ -23,8 +23,8 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from gtea.data.atomic import replace_json, replacing
 from gtea.errors import ModelError
+from gtea.runtime.files import replace_json, replacing
 
 FORMAT = "gtea-model"
 FORMAT_VERSION = 3

@@ -9,7 +9,7 @@ import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from gtea.data.atomic import replacing
+from gtea.runtime.files import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gtea.data.atomic import replacing
 from gtea.errors import UsageError
+from gtea.runtime.files import replacing
 from gtea.store.export import events_in_time_order
 from gtea.store.view import View
 

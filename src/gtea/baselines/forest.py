@@ -16,7 +16,7 @@ from torch import Tensor
 from gtea.baselines.fitted import FittedAtOnce
 from gtea.baselines.tree import Trees, grow
 from gtea.errors import ModelError
-from gtea.jit import jit
+from gtea.runtime.jit import jit
 
 
 class Forest(FittedAtOnce):

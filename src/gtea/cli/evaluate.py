@@ -46,9 +46,9 @@ def command(
       gtea evaluate payments.model payments.store --labels later.csv
       gtea evaluate links.model payments.store --pairs met.csv --as-of 2024-06-01
     """
+    from gtea.runtime.device import resolve_device
     from gtea.scoring.evaluate import evaluate_accounts, evaluate_pairs
     from gtea.scoring.way import Way
-    from gtea.training.device import resolve_device
 
     if (labels is None) == (pairs is None):
         raise UsageError("--labels, --pairs: give one of them: labelled accounts, or labelled pairs.")

@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 if TYPE_CHECKING:
-    from gtea.data.workbench import Progress
+    from gtea.runtime.progress import Progress
     from gtea.training.loop import Listener, Report
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on standard output.")

@@ -54,9 +54,9 @@ def command(
     Scores are exact: all neighbours of all neighbours count, and no seed. With --cache, a run that was killed goes on
     where it was.
     """
+    from gtea.runtime.device import resolve_device
     from gtea.scoring.table import score_accounts, score_pairs
     from gtea.scoring.way import Way
-    from gtea.training.device import resolve_device
 
     if accounts is not None and pairs is not None:
         raise UsageError("--accounts, --pairs: give one of them at most.")

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from gtea.data.atomic import replacing
 from gtea.data.csv_files import lines_of_records
 from gtea.data.sources import Source
 from gtea.data.workbench import Workbench, literal
 from gtea.errors import DataError
+from gtea.runtime.files import replacing
 
 BadRows = Literal["error", "skip", "quarantine"]
 MAX_ID_BYTES = 1024

@@ -13,7 +13,6 @@ download is recorded, and that says only that later ones are the same.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import http.client
 import json
@@ -27,8 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from gtea.data.atomic import replace_json, replacing, sync_folder
 from gtea.errors import DataError, StoreError, UsageError
+from gtea.runtime.files import locked, replace_json, replacing, sync_folder
 
 _TIMEOUT = 60.0
 _CHUNK = 1 << 18
@@ -78,7 +77,8 @@ def fetch(
     if wanted.sha256 is not None and not re.fullmatch(r"[0-9a-f]{64}", wanted.sha256):
         raise UsageError(f"sha256: must be 64 hexadecimal digits, in lower case (got {wanted.sha256!r}).")
     target.parent.mkdir(parents=True, exist_ok=True)
-    with _alone(target):
+    busy = StoreError(f"{target}: another gtea process is fetching it. Wait until it has finished.")
+    with locked(target.parent, busy):
         recorded = _recorded(target)
         if target.exists():
             return _checked(target, target, wanted, recorded, downloaded=False)
@@ -309,17 +309,3 @@ def _recorded(target: Path) -> str | None:
     if not re.fullmatch(r"[0-9a-f]{64}", digest):
         raise DataError(f"{record}: must begin with a sha256 (got {digest[:80]!r}). Delete it and fetch again.")
     return digest
-
-
-@contextlib.contextmanager
-def _alone(target: Path) -> Iterator[None]:
-    """The right to download a file; only one process has it at a time."""
-    handle = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise StoreError(f"{target}: another gtea process is fetching it. Wait until it has finished.") from error
-        yield
-    finally:
-        os.close(handle)

@@ -52,7 +52,6 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from gtea.data.atomic import replacing
 from gtea.data.payments_patterns import (
     Events,
     Pairs,
@@ -64,6 +63,7 @@ from gtea.data.payments_patterns import (
     stream,
 )
 from gtea.errors import UsageError
+from gtea.runtime.files import replacing
 
 ROWS = 1 << 20  # rows made and written at a time
 EPOCH = 1_704_067_200  # Monday 1 January 2024, 00:00 UTC

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.jit import jit
+from gtea.runtime.jit import jit
 
 LogScale = Literal["auto", "always", "never"]
 

@@ -11,7 +11,7 @@ import contextlib
 import re
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -22,19 +22,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gtea.errors import DataError, GteaError, UsageError
-
-Progress = Callable[[str, float | None], None]
-"""Told the name of the stage and how much of it is done, from 0 to 1 (None: not known)."""
+from gtea.runtime.progress import Progress, silent
 
 # DuckDB's limit covers its own buffers. The rest of the budget is for Arrow batches in flight and the
 # interpreter; the share was measured on 60 M events (benchmarks/bench_ingest.py).
 _DUCKDB_SHARE = 0.7
+
 _SMALLEST_BUDGET = 256 * 2**20
+
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30}
-
-
-def silent(stage: str, done: float | None) -> None:
-    """The progress listener of somebody who doesn't care."""
 
 
 def parse_memory(text: str) -> int:

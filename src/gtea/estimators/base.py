@@ -26,11 +26,11 @@ from gtea.checkpoint import SavedModel, save_model
 from gtea.config import RunConfig, config_from_json, with_settings
 from gtea.errors import UsageError
 from gtea.estimators.inputs import Targets
+from gtea.runtime.device import resolve_device
 from gtea.scoring.model import LinkModel, NodeModel
 from gtea.store.moments import Moment
 from gtea.store.store import Store
 from gtea.training.card import model_card
-from gtea.training.device import resolve_device
 from gtea.training.loop import silent
 from gtea.training.story import Task, train_task
 

@@ -29,8 +29,8 @@ from gtea.nn.layer import AggregationLayer
 from gtea.nn.model import GTEA
 from gtea.nn.normalisers.groups import SegmentGroups
 from gtea.nn.segments import run_sum
-from gtea.nn.side_by_side import side_by_side
 from gtea.nn.slots import Slots
+from gtea.runtime.parallel import side_by_side
 
 PART = 1 << 13
 """How many slots are held at a time without the kernels: what they become stays in the processor's cache."""

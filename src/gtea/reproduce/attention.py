@@ -18,15 +18,14 @@ from numpy.typing import NDArray
 
 from gtea.checkpoint import MANIFEST
 from gtea.config import VARIANTS
-from gtea.data.atomic import replace_json
-from gtea.data.workbench import Progress, silent
 from gtea.errors import DataError, UsageError
-from gtea.reproduce.lock import alone
 from gtea.reproduce.perform import perform
 from gtea.reproduce.plan import Point, checked_models, settled
 from gtea.reproduce.rows import Row
 from gtea.reproduce.runs import Job
-from gtea.reproduce.study import PATIENCE
+from gtea.reproduce.study import PATIENCE, busy
+from gtea.runtime.files import locked, replace_json
+from gtea.runtime.progress import Progress, silent
 from gtea.scoring.attention import Attention, attention_of
 from gtea.scoring.model import LinkModel, NodeModel
 from gtea.training import loop
@@ -96,7 +95,8 @@ def attention_points(models: Sequence[str], settings: Sequence[str] = ()) -> lis
 
 def measure(rows: Sequence[Row], out: Path, progress: Progress = silent) -> list[Measured]:
     """The weights of every model that was trained, measured now or before."""
-    with alone(rows[0].jobs[0].outcome_file(out).parent, PATIENCE):
+    folder = rows[0].jobs[0].outcome_file(out).parent
+    with locked(folder, busy(folder), patience=PATIENCE):
         return [Measured(row, tuple(_weights(job, out, progress) for job in _finished(row))) for row in rows]
 
 

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gtea.data.atomic import replace_json, replacing
 from gtea.drawing import can_draw
 from gtea.reproduce.plan import OWNED, Plan, has_folds
 from gtea.reproduce.rows import Row
 from gtea.reproduce.runs import Outcome
 from gtea.reproduce.subject import Subject
+from gtea.runtime.files import replace_json, replacing
 
 _FEW = 4
 

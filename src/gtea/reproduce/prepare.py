@@ -20,12 +20,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gtea.data.atomic import replace_json, replacing, sync_folder
 from gtea.data.copies import Copy, require_copy
 from gtea.data.csv_files import read_layout
 from gtea.data.datasets import Dataset
-from gtea.data.workbench import Progress, silent
 from gtea.errors import DataError, StoreError, UsageError
+from gtea.runtime.files import replace_json, replacing, sync_folder
+from gtea.runtime.progress import Progress, silent
 from gtea.store.ingest import ingest
 from gtea.store.publish import scratch_for
 from gtea.store.store import Store

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gtea.config import RunConfig, link_defaults, node_defaults, variant
-from gtea.data.atomic import replace_json
 from gtea.errors import ModelError
 from gtea.reproduce.subject import Subject
+from gtea.runtime.files import replace_json
 from gtea.tasks.links import Protocol
 from gtea.training.request import LinkRequest, NodeRequest
 

@@ -8,14 +8,19 @@ from functools import partial
 from pathlib import Path
 
 from gtea.errors import UsageError
-from gtea.reproduce.lock import alone
 from gtea.reproduce.perform import perform
 from gtea.reproduce.runs import Job, Outcome, read_outcome
 from gtea.reproduce.side_by_side import perform_side_by_side
+from gtea.runtime.files import locked
 from gtea.training.loop import Report
 
 PATIENCE = 10.0
 """Seconds that the helpers of a run that was just killed have to notice it."""
+
+
+def busy(folder: Path) -> UsageError:
+    """What to say when another process works in the folder."""
+    return UsageError(f"{folder}: another gtea reproduce is working there. Wait for it, or choose another --out.")
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,8 @@ def run_all(jobs: Sequence[Job], out: Path, listener: Listener, *, side_by_side:
     if side_by_side < 1:
         raise UsageError(f"--jobs: must be at least 1 (got {side_by_side}). Try 2.")
     wanted = {job.stem: job for job in jobs}
-    with alone(jobs[0].outcome_file(out).parent, PATIENCE) as lock:
+    folder = jobs[0].outcome_file(out).parent
+    with locked(folder, busy(folder), patience=PATIENCE) as lock:
         ended = {stem: outcome for stem, job in wanted.items() if (outcome := read_outcome(job, out)) is not None}
         missing = [job for stem, job in wanted.items() if stem not in ended]
         progress = _Progress(wanted, ended, min(side_by_side, max(1, len(missing))), listener)

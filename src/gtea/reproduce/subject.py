@@ -9,18 +9,18 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from gtea.data.atomic import replace_json, sync_folder
 from gtea.data.copies import find_copy, require_copy
 from gtea.data.datasets import DATASETS
 from gtea.data.payments import PaymentsSpec, write_payments
-from gtea.data.workbench import Progress, silent
 from gtea.errors import DataError, UsageError
-from gtea.reproduce.lock import alone
 from gtea.reproduce.prepare import FACTS, LABELS, STORE, prepare
+from gtea.runtime.files import locked, replace_json, sync_folder
+from gtea.runtime.progress import Progress, silent
 from gtea.store.ingest import ingest
 from gtea.store.publish import scratch_for
 from gtea.store.store import Store
@@ -107,13 +107,13 @@ def _prepared(name: str, folder: Path, protocol: Protocol, given: Path | None, p
     if (folder / FACTS).is_file() and given is None and find_copy(DATASETS[name]) is None:
         return folder
     require_copy(DATASETS[name], given)
-    with alone(folder.parent, _PATIENCE):
+    with _preparing(folder.parent):
         prepare(DATASETS[name], folder, given=given, protocol=protocol, progress=progress)
     return folder
 
 
 def _payments(folder: Path, progress: Progress) -> Path:
-    with alone(folder.parent, _PATIENCE):
+    with _preparing(folder.parent):
         if not (folder / FACTS).is_file():
             _generate(folder, progress)
     return folder
@@ -139,6 +139,13 @@ def _generate(folder: Path, progress: Progress) -> None:
         replace_json(draft / FACTS, {"name": PAYMENTS, "task": "nodes"})
         draft.rename(folder)
         sync_folder(folder.parent)
+
+
+def _preparing(folder: Path) -> AbstractContextManager[int]:
+    busy = UsageError(
+        f"{folder}: another gtea reproduce is preparing data there. Wait for it, or choose another --out."
+    )
+    return locked(folder, busy, patience=_PATIENCE)
 
 
 def _facts(folder: Path) -> tuple[str, TaskKind, str | None]:

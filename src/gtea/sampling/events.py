@@ -17,8 +17,8 @@ import torch
 from numpy.typing import NDArray
 
 from gtea.batch import EventBatch
-from gtea.jit import jit
-from gtea.rng import Purpose, fold, stream
+from gtea.runtime.jit import jit
+from gtea.runtime.rng import Purpose, fold, stream
 from gtea.sampling.event_features import EventEncoder
 from gtea.sampling.graph import Graph, first_not_before, graph_of, visible_events
 from gtea.sampling.histories import RaggedEvents

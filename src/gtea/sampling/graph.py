@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.jit import jit
+from gtea.runtime.jit import jit
 from gtea.store.view import View
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.jit import jit
+from gtea.runtime.jit import jit
 from gtea.sampling.graph import Graph, visible_events
 
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.jit import jit
-from gtea.rng import fold
+from gtea.runtime.jit import jit
+from gtea.runtime.rng import fold
 from gtea.store.store import Store
 
 _WORD = np.uint64(8)

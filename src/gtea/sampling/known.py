@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.jit import jit
+from gtea.runtime.jit import jit
 from gtea.sampling.graph import Graph, graph_of, visible_events, visible_slots
 from gtea.sampling.identity import keys_of_all, keys_of_nodes
 from gtea.store.store import Store

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.errors import UsageError
-from gtea.jit import jit
-from gtea.rng import Purpose, below, fold, stream
+from gtea.runtime.jit import jit
+from gtea.runtime.rng import Purpose, below, fold, stream
 from gtea.sampling.graph import Graph, graph_of, visible_slots
 from gtea.sampling.identity import keys_of_all
 from gtea.sampling.recency import recency_ranks

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.jit import jit
+from gtea.runtime.jit import jit
 from gtea.sampling.graph import Graph, edge_between, first_not_before, graph_of, visible_events, visible_slots
 from gtea.sampling.timeline import Timeline, timeline_of
 from gtea.store.view import View

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gtea.batch import Histories, PairBatch
-from gtea.jit import jit
+from gtea.runtime.jit import jit
 from gtea.sampling.collate import Collator, distinct
 from gtea.sampling.events import EventCollator
 from gtea.sampling.graph import Graph, edge_between

@@ -11,8 +11,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.jit import jit
-from gtea.rng import Purpose, fold, stream
+from gtea.runtime.jit import jit
+from gtea.runtime.rng import Purpose, fold, stream
 
 _UNIT = 2.0**-53
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.jit import jit
+from gtea.runtime.jit import jit
 from gtea.sampling.graph import Graph, visible_events, visible_slots
 
 

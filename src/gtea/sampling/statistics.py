@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.data.time_scaling import stored_per_second
-from gtea.jit import jit
+from gtea.runtime.jit import jit
 from gtea.sampling.graph import Graph, graph_of, visible_events, visible_slots
 from gtea.store.view import View
 

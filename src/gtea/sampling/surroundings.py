@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.errors import UsageError
-from gtea.jit import jit
+from gtea.runtime.jit import jit
 from gtea.sampling.graph import Graph, visible_slots
 
 

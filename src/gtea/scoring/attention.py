@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gtea.data.workbench import Progress, silent
 from gtea.nn.normalisers.groups import SegmentGroups
+from gtea.runtime.progress import Progress, silent
 from gtea.sampling.history_reader import HistoryReader
 from gtea.sampling.surroundings import surroundings
 from gtea.scoring.edge_pass import EdgePass

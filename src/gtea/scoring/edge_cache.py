@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,10 +20,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
 from gtea.checkpoint import SavedModel
-from gtea.data.atomic import replace_json, replacing
 from gtea.errors import StoreError, UsageError
+from gtea.runtime.files import locked, replace_json, replacing
 from gtea.scoring.edge_pass import EdgeRows
-from gtea.store.publish import try_lock
 from gtea.store.store import Store
 
 CHUNK = 1 << 18
@@ -86,15 +84,10 @@ def edge_cache(folder: Path, saved: SavedModel, store: Store, cut: int, *, chunk
     }
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"--cache {folder}: must be a folder. Give another one.")
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        if not try_lock(handle, exclusive=True):
-            raise StoreError(f"{folder}: another gtea process is using this cache. Wait until it has finished.")
+    busy = StoreError(f"{folder}: another gtea process is using this cache. Wait until it has finished.")
+    with locked(folder, busy):
         _require_ours(folder, wanted)
         yield EdgeCache(folder, num_slots, chunk)
-    finally:
-        os.close(handle)
 
 
 def model_digest(saved: SavedModel) -> str:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from gtea.batch import Histories
 from gtea.nn.edge_encoder import EdgeEncoder
-from gtea.nn.side_by_side import side_by_side
+from gtea.runtime.parallel import side_by_side
 from gtea.sampling.history_reader import HistoryReader
 from gtea.sampling.paired_looks import PairedLooks
 

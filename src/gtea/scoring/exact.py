@@ -22,11 +22,11 @@ from torch import Tensor
 
 from gtea.checkpoint import SavedModel
 from gtea.config import RunConfig
-from gtea.data.workbench import Progress, silent
 from gtea.nn.model import GTEA
-from gtea.nn.side_by_side import side_by_side
 from gtea.nn.slots import Slots
 from gtea.nn.whole_graph import Neighbourhoods, aggregate_graph, attend, neighbourhoods
+from gtea.runtime.parallel import side_by_side
+from gtea.runtime.progress import Progress, silent
 from gtea.sampling.history_reader import HistoryReader
 from gtea.sampling.node_features import NodeFeatures
 from gtea.sampling.paired_looks import pair_looks

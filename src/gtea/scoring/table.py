@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import torch
 from numpy.typing import NDArray
 
-from gtea.data.atomic import replacing
 from gtea.errors import UsageError
+from gtea.runtime.files import replacing
 from gtea.scoring.model import LinkModel, NodeModel
 from gtea.scoring.way import EXACT, Way
 from gtea.store.store import Store

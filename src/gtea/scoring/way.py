@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from gtea.data.workbench import Progress, silent
 from gtea.errors import UsageError
+from gtea.runtime.progress import Progress, silent
 
 
 @dataclass(frozen=True)

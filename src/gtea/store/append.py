@@ -11,8 +11,9 @@ from typing import Any
 
 from gtea.data.bad_rows import BadRows
 from gtea.data.times import StoredUnit, date_text, unit_ratio
-from gtea.data.workbench import Progress, Workbench, silent
+from gtea.data.workbench import Workbench
 from gtea.errors import UsageError
+from gtea.runtime.progress import Progress, silent
 from gtea.store.arrays import ArrayFolder, map_array
 from gtea.store.ingest import build_version
 from gtea.store.manifest import Manifest, read_manifest

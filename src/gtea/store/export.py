@@ -14,9 +14,9 @@ import pyarrow.csv
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from gtea.data.atomic import replacing
-from gtea.data.workbench import Progress, silent
 from gtea.errors import UsageError
+from gtea.runtime.files import replacing
+from gtea.runtime.progress import Progress, silent
 from gtea.store.view import View
 
 _BATCH = 1 << 18

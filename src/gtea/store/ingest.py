@@ -17,8 +17,9 @@ from gtea.data.columns import check_event_columns
 from gtea.data.sources import Format, Source, find_files, open_file, open_frame
 from gtea.data.staging import check_events, common_id_type, create_clean_view, stage_events, stage_nodes
 from gtea.data.times import StoredUnit, TimePlan, TimeUnit, check_time_options, plan_times
-from gtea.data.workbench import Progress, Workbench, silent
+from gtea.data.workbench import Workbench
 from gtea.errors import UsageError
+from gtea.runtime.progress import Progress, silent
 from gtea.store.adjacency import write_adjacency
 from gtea.store.arrays import ArrayFolder
 from gtea.store.build import BuiltEvents, create_keyed_view, write_events, write_vocabularies

@@ -12,7 +12,7 @@ from gtea.data.bad_rows import BadRows
 from gtea.data.columns import EventColumns, NodeColumns
 from gtea.data.sources import Format
 from gtea.data.times import TimeUnit
-from gtea.data.workbench import Progress, silent
+from gtea.runtime.progress import Progress, silent
 
 Input = str | os.PathLike[str] | object
 """A file name, a glob, or a frame."""

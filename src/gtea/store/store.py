@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from gtea.data.times import date_text
 from gtea.errors import DataError, StoreError
+from gtea.runtime.files import try_lock
 from gtea.store.arrays import map_array
 from gtea.store.layout import NODE_IDS, vocabulary_name
 from gtea.store.manifest import Manifest, read_manifest
 from gtea.store.moments import Moment, parse_moment
-from gtea.store.publish import try_lock
 from gtea.store.strings import StringTable
 from gtea.store.view import View
 

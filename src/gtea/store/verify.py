@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.data.atomic import replace_json
 from gtea.errors import StoreError
+from gtea.runtime.files import replace_json
 from gtea.store.arrays import map_array
 from gtea.store.layout import DTYPES
 from gtea.store.manifest import REPORT, Manifest, read_manifest

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from gtea.data.times import date_text
 from gtea.errors import DataError
-from gtea.rng import Purpose, stream, words
+from gtea.runtime.rng import Purpose, stream, words
 from gtea.sampling.identity import keys_of_nodes
 from gtea.store.moments import Moment
 from gtea.store.store import Store

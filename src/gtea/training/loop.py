@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from gtea.config import TrainConfig
-from gtea.data.atomic import replacing
 from gtea.errors import ModelError
-from gtea.rng import Purpose, seed_of
+from gtea.runtime.files import replacing
+from gtea.runtime.rng import Purpose, seed_of
 from gtea.sampling.loader import Loader
 from gtea.training.state import State
 

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 
 from gtea.checkpoint import MANIFEST
-from gtea.data.atomic import draft_of, replace_json
 from gtea.errors import ModelError, UsageError
+from gtea.runtime.files import draft_of, replace_json
 from gtea.training.state import CHECKPOINT
 
 RUN = "run.json"

@@ -16,8 +16,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from gtea.data.atomic import replacing
 from gtea.errors import ModelError
+from gtea.runtime.files import replacing
 
 CHECKPOINT = "checkpoint.safetensors"
 

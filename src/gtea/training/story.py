@@ -20,7 +20,7 @@ from gtea.checkpoint import SavedModel, load_model, save_model
 from gtea.config import InputSpec, RunConfig
 from gtea.families import family_of
 from gtea.nn.compiled import arithmetic
-from gtea.nn.tiny_numbers import tiny_numbers_are_zero
+from gtea.runtime.device import tiny_numbers_are_zero
 from gtea.sampling.inputs import input_spec, preprocessing_for
 from gtea.sampling.known import KnownLabels
 from gtea.sampling.loader import Loader

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gtea.config import RunConfig
-from gtea.data.atomic import replacing
+from gtea.runtime.files import replacing
 from gtea.tuning.trials import Trial
 
 BEST = "best.toml"

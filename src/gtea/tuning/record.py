@@ -14,15 +14,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gtea.data.atomic import draft_of, replace_json
 from gtea.errors import ModelError, UsageError
-from gtea.store.publish import try_lock
+from gtea.runtime.files import draft_of, replace_json
 from gtea.training.record import require_same, versions
 
 SEARCH = "tune.json"
@@ -41,16 +39,9 @@ def enter(out: Path, asked: Mapping[str, Any], *, resume: bool) -> None:
     replace_json(out / SEARCH, {**asked, "versions": versions()})
 
 
-@contextlib.contextmanager
-def alone(out: Path) -> Iterator[None]:
-    """Keep others out of the folder while the body runs. A lock ends with its process, however that ends."""
-    handle = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        if not try_lock(handle, exclusive=True):
-            raise UsageError(f"{out}: another process is searching there. Wait for it, or choose another --out.")
-        yield
-    finally:
-        os.close(handle)
+def busy(out: Path) -> UsageError:
+    """What to say when another process searches in the folder."""
+    return UsageError(f"{out}: another process is searching there. Wait for it, or choose another --out.")
 
 
 def run_folder(out: Path, number: int) -> Path:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from gtea.errors import UsageError
-from gtea.rng import Purpose, stream, words
+from gtea.runtime.rng import Purpose, stream, words
 from gtea.tuning.space import Choice, Settings, Space
 from gtea.tuning.tpe import require_optuna, suggestion
 from gtea.tuning.trials import Trial

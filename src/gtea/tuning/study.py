@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gtea.errors import ModelError, UsageError
+from gtea.runtime.files import locked
 from gtea.training.loop import Listener as TrainingListener
 from gtea.training.loop import Report, silent
 from gtea.training.record import RUN
@@ -78,7 +79,7 @@ def tune(request: Request, search: Search, out: Path, listener: Listener, *, res
     propose = proposer(search.kind, search.space)
     task: Task[Any] = request.once(out)
     record.enter(out, {**search.to_json(), **identity_of(task).to_json()}, resume=resume)
-    with record.alone(out):
+    with locked(out, record.busy(out)):
         trials = read_trials(out)
         record.sweep(out, len(trials))
         while len(trials) < search.num_trials:

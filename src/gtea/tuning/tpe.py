@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gtea.errors import UsageError
-from gtea.rng import Purpose, seed_of
+from gtea.runtime.rng import Purpose, seed_of
 from gtea.tuning.space import Axis, Choice, Settings, Space
 from gtea.tuning.trials import Trial
 

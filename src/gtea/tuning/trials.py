@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from gtea.data.atomic import replace_json, replacing
 from gtea.errors import ModelError
+from gtea.runtime.files import replace_json, replacing
 
 FOLDER = "trials"
 State = Literal["finished", "pruned", "failed"]

@@ -16,8 +16,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gtea.jit import jit
 from gtea.nn.segments import run_max, run_of_rows, run_sum
+from gtea.runtime.jit import jit
 
 _SHORT = 24
 """Runs up to this length are sorted by insertion: no call, no memory."""

@@ -7,7 +7,7 @@ import threading
 import pytest
 import torch
 
-from gtea.nn.tiny_numbers import tiny_numbers_are_zero
+from gtea.runtime.device import tiny_numbers_are_zero
 
 TINY = torch.finfo(torch.float32).tiny
 

@@ -1,10 +1,12 @@
-"""Files that appear whole or not at all, and are still there after a power cut."""
+"""Atomic writes that survive a power cut, and locks that end with their process. POSIX only."""
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -46,5 +48,38 @@ def sync_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def try_lock(handle: int, *, exclusive: bool) -> bool:
+    """Lock an open folder until it is closed; False if somebody else's lock is in the way."""
+    try:
+        fcntl.flock(handle, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def locked(folder: Path, busy: Exception, *, patience: float = 0.0) -> Iterator[int]:
+    """Keep other processes out of a folder, made if there is none, while the body runs.
+
+    Yields the handle that holds the lock. The lock ends with the process, however that ends, and with the helper
+    processes that inherited the handle.
+
+    Args:
+        busy: What to raise if another process has the lock.
+        patience: How many seconds to wait for it first.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        deadline = time.monotonic() + patience
+        while not try_lock(handle, exclusive=True):
+            if time.monotonic() >= deadline:
+                raise busy
+            time.sleep(0.1)
+        yield handle
     finally:
         os.close(handle)

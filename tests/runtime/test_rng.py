@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from gtea.rng import Purpose, below, fold, permutation, stream, words
+from gtea.runtime.rng import Purpose, below, fold, permutation, stream, words
 
 ALL = (1 << 64) - 1
 

@@ -15,7 +15,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.jit import jit
+from gtea.runtime.jit import jit
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ALL = (1 << 64) - 1

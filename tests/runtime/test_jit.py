@@ -1,4 +1,4 @@
-from gtea.jit import jit
+from gtea.runtime.jit import jit
 
 
 def test_a_function_is_compiled_even_if_there_is_nowhere_to_keep_it():

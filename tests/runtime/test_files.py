@@ -1,4 +1,4 @@
-"""Two never work in one folder."""
+"""Locks on folders: one process at a time."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from gtea.errors import UsageError
-from gtea.reproduce.lock import alone
+from gtea.runtime.files import locked
 
 
 def test_the_second_waits_and_then_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "made" / "here"
-    refusal = pytest.raises(UsageError, match=r"here: another gtea reproduce works on it\. Wait")
-    with alone(folder, 0), refusal, alone(folder, 0.15):
+    busy = UsageError("somebody else is here")
+    with locked(folder, busy), pytest.raises(UsageError, match="somebody else"), locked(folder, busy, patience=0.15):
         pass
-    with alone(folder, 0):
+    with locked(folder, busy):
         pass
 
 
@@ -24,7 +24,7 @@ def test_the_second_goes_on_when_the_first_has_ended(tmp_path: Path) -> None:
     first, order = threading.Event(), []
 
     def work() -> None:
-        with alone(tmp_path, 0):
+        with locked(tmp_path, UsageError()):
             first.set()
             order.append("first")
             while "waiting" not in order:
@@ -35,7 +35,7 @@ def test_the_second_goes_on_when_the_first_has_ended(tmp_path: Path) -> None:
     worker.start()
     first.wait()
     order.append("waiting")
-    with alone(tmp_path, 20):
+    with locked(tmp_path, UsageError(), patience=20):
         order.append("second")
     worker.join()
     assert order == ["first", "waiting", "ended", "second"]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from gtea.nn.side_by_side import side_by_side
+from gtea.runtime.parallel import side_by_side
 
 CPU = torch.device("cpu")
 
