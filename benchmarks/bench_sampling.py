@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from graphs import YEAR, addresses
 from gtea.sampling.collate import Collator
 from gtea.sampling.fitting import fit_preprocessing
-from gtea.sampling.graph import graph_of
 from gtea.sampling.neighbours import NeighbourSampler
 from gtea.sampling.recency import recency_ranks
+from gtea.store.graph import graph_of
 from gtea.store.memory import store_of_numbers
 from gtea.store.store import Store
 

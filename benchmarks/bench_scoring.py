@@ -39,6 +39,7 @@ import torch
 from gtea.checkpoint import SavedModel, save_model
 from gtea.config import RunConfig
 from gtea.inference import NodeScorer
+from gtea.ingestion.ingest import ingest
 from gtea.nn.classifier import NodeClassifier
 from gtea.sampling.inputs import collator_for, input_spec, preprocessing_for
 from gtea.sampling.node_features import NodeFeatures
@@ -46,7 +47,6 @@ from gtea.scoring.exact import describe_nodes
 from gtea.scoring.model import NodeModel
 from gtea.scoring.table import score_accounts
 from gtea.scoring.way import Way
-from gtea.store.ingest import ingest
 from gtea.store.memory import store_in_memory
 from gtea.store.store import Store
 from resident import resident

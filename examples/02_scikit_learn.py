@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import gtea
-from gtea.data.payments import PaymentsSpec, generate_payments
+from gtea.datasets.payments import PaymentsSpec, generate_payments
 
 accounts, epochs = map(int, sys.argv[1:] or (600, 15))
 transactions, labels = generate_payments(PaymentsSpec(accounts=accounts, events=20 * accounts, illicit_share=0.3))

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 
 import gtea
-from gtea.data.payments import PaymentsSpec, generate_payments
+from gtea.datasets.payments import PaymentsSpec, generate_payments
 from gtea.sampling.inputs import collator_for
 from gtea.sampling.neighbours import NeighbourSampler
 

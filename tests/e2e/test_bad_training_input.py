@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from gtea.cli.main import main
-from gtea.store.ingest import ingest
+from gtea.ingestion.ingest import ingest
 from gtea.store.store import Store
 
 Run = Callable[..., Any]

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.web import Home
 
-from gtea.data.datasets import DATASETS
+from gtea.datasets.catalog import DATASETS
 
 Run = Callable[..., Any]
 HEADER = "user_id,item_id,timestamp,state_label,comma_separated_list_of_features\n"

@@ -23,7 +23,7 @@ import gtea as package
 from gtea.errors import DataError, ModelError, UsageError
 from gtea.estimators.classifier import GTEAClassifier
 from gtea.estimators.link_predictor import GTEALinkPredictor
-from gtea.store.ingest import ingest
+from gtea.ingestion.ingest import ingest
 from gtea.store.store import Store
 from gtea.tasks.link_examples import link_examples
 

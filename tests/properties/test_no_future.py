@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.properties.graphs import CUT, FUTURE, PAST, columns, futures, in_memory, pasts, random_events
 
+from gtea.ingestion.ingest import ingest
 from gtea.sampling.collate import Collator
 from gtea.sampling.events import EventCollator
 from gtea.sampling.fitting import fit_preprocessing
-from gtea.sampling.identity import keys_of_nodes
 from gtea.sampling.negatives import NegativeSampler
 from gtea.sampling.rows import NodeRows, PairAges, PairRows
 from gtea.sampling.statistics import statistics
-from gtea.store.ingest import ingest
+from gtea.store.account_keys import keys_of_nodes
 
 
 def everything(view, *, strategy, max_events):

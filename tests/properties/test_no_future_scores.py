@@ -20,13 +20,13 @@ from tests.properties.graphs import CUT, PAST, columns, futures, in_memory, past
 
 from gtea.config import FeaturesConfig, InputSpec, ModelConfig, RunConfig, SamplingConfig
 from gtea.inference import LinkScorer, NodeScorer
+from gtea.ingestion.ingest import ingest
 from gtea.nn.classifier import NodeClassifier
 from gtea.nn.link_predictor import LinkPredictor
 from gtea.sampling.inputs import collator_for, input_spec, preprocessing_for
 from gtea.sampling.known import known_labels
 from gtea.sampling.pairs import PairCollator
 from gtea.sampling.statistics import statistics
-from gtea.store.ingest import ingest
 from gtea.store.store import Store
 
 CPU = torch.device("cpu")

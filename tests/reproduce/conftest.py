@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from gtea.data.payments import PaymentsSpec, write_payments
-from gtea.store.ingest import ingest
+from gtea.datasets.payments import PaymentsSpec, write_payments
+from gtea.ingestion.ingest import ingest
 
 QUICK = (
     "model.d_node=4", "model.d_edge=4", "model.d_mlp=4", "model.d_time=4", "sampling.fanout=2", "sampling.max_events=4",

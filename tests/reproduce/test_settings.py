@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 
 from gtea.config import BASELINES, GTEA_MODELS, RunConfig
-from gtea.data.datasets import DATASETS
+from gtea.datasets.catalog import DATASETS
 from gtea.reproduce import settings
 from gtea.reproduce.paper import MODELS, paper_column
 from gtea.reproduce.runs import default_config

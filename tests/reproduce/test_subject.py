@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gtea.data.payments import PaymentsSpec
+from gtea.datasets.payments import PaymentsSpec
 from gtea.errors import DataError, UsageError
 from gtea.reproduce import subject as module
 from gtea.reproduce.subject import own_subject, subject_of

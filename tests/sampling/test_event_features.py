@@ -8,8 +8,8 @@ from gtea.data.time_scaling import TimeScaler
 from gtea.data.vocabulary import Vocabulary
 from gtea.errors import ModelError
 from gtea.sampling.event_features import EventEncoder, EventPreprocessing
-from gtea.sampling.graph import graph_of
-from gtea.sampling.histories import gather_histories
+from gtea.store.graph import graph_of
+from gtea.store.histories import gather_histories
 from gtea.store.memory import store_in_memory
 
 DAYS = TimeScaler(0, 86_400 * 10**9, 1.0)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from gtea.sampling.events import EventCollator, choose_events, follow_events, gather_events
 from gtea.sampling.fitting import fit_preprocessing
-from gtea.sampling.graph import graph_of
-from gtea.sampling.identity import keys_of_all
-from gtea.sampling.timeline import timeline_of
+from gtea.store.account_keys import keys_of_all
+from gtea.store.graph import graph_of
 from gtea.store.memory import store_in_memory
+from gtea.store.timeline import timeline_of
 
 NONE = np.zeros(0, dtype=np.uint64)
 

@@ -5,10 +5,10 @@ import pytest
 
 from gtea.errors import ModelError
 from gtea.sampling.fitting import fit_nodes
-from gtea.sampling.identity import keys_of_accounts
 from gtea.sampling.node_features import NodeFeatures, NodePreprocessing
 from gtea.sampling.random_vectors import random_vectors
 from gtea.sampling.statistics import statistic_names, statistics
+from gtea.store.account_keys import keys_of_accounts
 from gtea.store.memory import store_in_memory
 
 

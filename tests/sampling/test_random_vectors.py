@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from gtea.sampling.identity import keys_of_accounts
 from gtea.sampling.random_vectors import random_vectors
+from gtea.store.account_keys import keys_of_accounts
 
 
 def vectors(accounts, size):

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from gtea.errors import UsageError
-from gtea.sampling.graph import graph_of
 from gtea.sampling.surroundings import surroundings
+from gtea.store.graph import graph_of
 
 
 def within(view, seeds, hops):

@@ -10,12 +10,12 @@ import pytest
 import torch
 
 from gtea.config import read_config
-from gtea.data.payments import PaymentsSpec, write_payments
+from gtea.datasets.payments import PaymentsSpec, write_payments
+from gtea.ingestion.ingest import ingest
 from gtea.sampling.inputs import collator_for
 from gtea.sampling.neighbours import NeighbourSampler
 from gtea.scoring.attention import attention_of
 from gtea.scoring.model import NodeModel
-from gtea.store.ingest import ingest
 from gtea.store.store import Store
 from gtea.training.request import NodeRequest, run_once
 

@@ -18,15 +18,15 @@ import torch
 
 from gtea.checkpoint import SavedModel, load_model, save_model
 from gtea.config import read_config
-from gtea.data.payments import PaymentsSpec, write_payments
+from gtea.datasets.payments import PaymentsSpec, write_payments
 from gtea.errors import StoreError, UsageError
+from gtea.ingestion.ingest import ingest
 from gtea.nn.classifier import NodeClassifier
 from gtea.sampling.inputs import input_spec, preprocessing_for
 from gtea.scoring.edge_cache import edge_cache, model_digest
 from gtea.scoring.exact import ExactEmbedder
 from gtea.scoring.model import NodeModel
 from gtea.scoring.way import EXACT, Way
-from gtea.store.ingest import ingest
 from gtea.store.store import Store
 
 CPU = torch.device("cpu")

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gtea.errors import DataError, UsageError
-from gtea.store.ingest import ingest
+from gtea.ingestion.ingest import ingest
 from gtea.store.store import Store
 from gtea.tasks.links import LinkPart, split_links
 

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from gtea.config import RunConfig, read_config
-from gtea.data.payments import PaymentsSpec, write_payments
-from gtea.store.ingest import ingest
+from gtea.datasets.payments import PaymentsSpec, write_payments
+from gtea.ingestion.ingest import ingest
 from gtea.store.store import Store
 from gtea.tasks.labels import positive_class, read_labels
 from gtea.tasks.splits import temporal_split

@@ -15,8 +15,8 @@ from tests.training.kills import Killed, killed_after, weights_digest
 
 from gtea.config import BASELINES, read_config
 from gtea.errors import ModelError
+from gtea.ingestion.ingest import ingest
 from gtea.scoring.model import LinkModel, NodeModel
-from gtea.store.ingest import ingest
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels, labels_of, positive_class
 from gtea.tasks.links import split_links

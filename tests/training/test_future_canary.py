@@ -23,7 +23,7 @@ from sklearn.metrics import roc_auc_score
 
 from gtea.config import read_config
 from gtea.estimators.classifier import GTEAClassifier
-from gtea.store.ingest import ingest
+from gtea.ingestion.ingest import ingest
 from gtea.store.store import Store
 from gtea.tasks.links import split_links
 from gtea.training.links import LinkRun

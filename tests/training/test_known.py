@@ -11,8 +11,8 @@ import pytest
 from tests.training.test_baselines import CPU, SMALL, Row, stored
 
 from gtea.config import read_config
-from gtea.sampling.identity import keys_of_nodes
 from gtea.scoring.model import NodeModel
+from gtea.store.account_keys import keys_of_nodes
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels, labels_of
 from gtea.tasks.splits import stratified_folds

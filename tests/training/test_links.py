@@ -53,7 +53,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 def stored(rows: Sequence[Row], out: Path) -> Store:
     import pyarrow as pa
 
-    from gtea.store.ingest import ingest
+    from gtea.ingestion.ingest import ingest
 
     columns = dict(zip(("src", "dst", "time", "amount"), map(list, zip(*rows, strict=True)), strict=True))
     table = pa.table(columns)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gtea.config import RunConfig
-from gtea.data.payments import PaymentsSpec, write_payments
-from gtea.store.ingest import ingest
+from gtea.datasets.payments import PaymentsSpec, write_payments
+from gtea.ingestion.ingest import ingest
 from gtea.training.request import LinkRequest, NodeRequest
 from gtea.tuning.space import Space, read_space
 

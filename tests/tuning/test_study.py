@@ -13,8 +13,8 @@ import pytest
 
 from gtea.config import read_config
 from gtea.errors import ModelError, UsageError
+from gtea.runtime.files import locked
 from gtea.training.request import LinkRequest, NodeRequest, run_once
-from gtea.tuning import record
 from gtea.tuning.pruning import MedianRule
 from gtea.tuning.space import Space
 from gtea.tuning.study import Listener, Search, Standing, train_best, tune
@@ -167,7 +167,7 @@ def test_what_goes_on_must_be_what_began(nodes: Nodes, space_of: Spaces, data: P
 def test_two_searches_can_not_share_a_folder(nodes: Nodes, space_of: Spaces, tmp_path: Path) -> None:
     search = Search("random", space_of(), 1)
     tune(nodes(), search, tmp_path / "t", quiet)
-    with record.alone(tmp_path / "t"), pytest.raises(UsageError, match="another process is searching there"):
+    with locked(tmp_path / "t", UsageError()), pytest.raises(UsageError, match="another process is searching there"):
         tune(nodes(), replace(search, trials=2), tmp_path / "t", quiet, resume=True)
 
 

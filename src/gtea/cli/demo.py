@@ -54,8 +54,8 @@ def command(out: str, accounts: int, events: int, as_json: bool) -> None:
 
 
 def _make_store(folder: Path, accounts: int, events: int) -> None:
-    from gtea.data.payments import PaymentsSpec, write_payments
-    from gtea.store.ingest import ingest
+    from gtea.datasets.payments import PaymentsSpec, write_payments
+    from gtea.ingestion.ingest import ingest
 
     with progress_bar() as progress:
         progress("generating payments", None)

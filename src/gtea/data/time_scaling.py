@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.data.times import UNITS_PER_SECOND
 from gtea.errors import ModelError
+from gtea.store.time_units import UNITS_PER_SECOND
 
 _NS = 10**9
+
 _DAY = 86_400
+
 _LONGEST = 10_000
 
 
@@ -81,8 +83,3 @@ def fit_times(first: int, last: int, stored_unit: str, unit_seconds: int = _DAY)
     fine = _NS // UNITS_PER_SECOND[stored_unit]
     unit = unit_seconds * _NS
     return TimeScaler(first * fine, unit, (last - first) * fine / unit)
-
-
-def stored_per_second(stored_unit: str) -> int:
-    """How many stored times make a second; a step counts as one."""
-    return UNITS_PER_SECOND.get(stored_unit, 1)

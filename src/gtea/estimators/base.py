@@ -28,8 +28,8 @@ from gtea.errors import UsageError
 from gtea.estimators.inputs import Targets
 from gtea.runtime.device import resolve_device
 from gtea.scoring.model import LinkModel, NodeModel
-from gtea.store.moments import Moment
 from gtea.store.store import Store
+from gtea.store.time_units import Moment
 from gtea.training.card import model_card
 from gtea.training.loop import silent
 from gtea.training.story import Task, train_task

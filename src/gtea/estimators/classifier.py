@@ -13,7 +13,7 @@ from gtea.estimators.base import GTEAEstimator, opened_store
 from gtea.estimators.inputs import find_accounts, read_targets, read_weights
 from gtea.scoring.model import NodeModel
 from gtea.scoring.way import Way
-from gtea.store.moments import Moment
+from gtea.store.time_units import Moment
 from gtea.tasks.labels import labels_of, positive_class
 from gtea.tasks.splits import validation_split
 from gtea.training.nodes import NodeRun

@@ -14,7 +14,7 @@ from gtea.estimators.base import SETTINGS, Graph, GTEAEstimator, opened_store
 from gtea.estimators.inputs import Targets, find_pairs, read_targets, read_weights
 from gtea.scoring.model import LinkModel
 from gtea.scoring.way import Way
-from gtea.store.moments import Moment
+from gtea.store.time_units import Moment
 from gtea.tasks.links import Protocol, split_links
 from gtea.tasks.pair_split import split_pairs
 from gtea.tasks.pairs import pairs_of

@@ -10,7 +10,7 @@ from gtea.errors import ModelError
 from gtea.estimators.base import Graph
 from gtea.estimators.classifier import GTEAClassifier
 from gtea.estimators.link_predictor import GTEALinkPredictor
-from gtea.store.moments import Moment
+from gtea.store.time_units import Moment
 
 
 def load(

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from gtea.data.copies import find_copy, require_copy
-from gtea.data.datasets import DATASETS
-from gtea.data.payments import PaymentsSpec, write_payments
+from gtea.datasets.catalog import DATASETS
+from gtea.datasets.copies import find_copy, require_copy
+from gtea.datasets.payments import PaymentsSpec, write_payments
+from gtea.datasets.prepare import FACTS, LABELS, STORE, prepare
 from gtea.errors import DataError, UsageError
-from gtea.reproduce.prepare import FACTS, LABELS, STORE, prepare
+from gtea.ingestion.ingest import ingest
 from gtea.runtime.files import locked, replace_json, sync_folder
 from gtea.runtime.progress import Progress, silent
-from gtea.store.ingest import ingest
 from gtea.store.publish import scratch_for
 from gtea.store.store import Store
 from gtea.tasks.links import Protocol

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from gtea.batch import SENT, Histories
 from gtea.config import Clock
 from gtea.data.scaling import ColumnScaler
-from gtea.data.time_scaling import TimeScaler, stored_per_second
+from gtea.data.time_scaling import TimeScaler
 from gtea.data.vocabulary import Vocabulary
 from gtea.errors import ModelError
-from gtea.sampling.histories import RaggedEvents
+from gtea.store.histories import RaggedEvents
 from gtea.store.store import Store
+from gtea.store.time_units import stored_per_second
 
 
 @dataclass(frozen=True)

@@ -20,14 +20,14 @@ from gtea.batch import EventBatch
 from gtea.runtime.jit import jit
 from gtea.runtime.rng import Purpose, fold, stream
 from gtea.sampling.event_features import EventEncoder
-from gtea.sampling.graph import Graph, first_not_before, graph_of, visible_events
-from gtea.sampling.histories import RaggedEvents
-from gtea.sampling.identity import keys_of_all
 from gtea.sampling.neighbours import Strategy, draw_distinct
 from gtea.sampling.node_features import NodeFeatures
 from gtea.sampling.own_ranks import OwnRanks
 from gtea.sampling.preprocessing import Preprocessing
-from gtea.sampling.timeline import Timeline, timeline_of
+from gtea.store.account_keys import keys_of_all
+from gtea.store.graph import Graph, first_not_before, graph_of, visible_events
+from gtea.store.histories import RaggedEvents
+from gtea.store.timeline import Timeline, timeline_of
 from gtea.store.view import View
 
 

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from gtea.batch import Histories
 from gtea.errors import UsageError
 from gtea.sampling.event_features import EventEncoder
-from gtea.sampling.graph import graph_of
-from gtea.sampling.histories import gather_histories
 from gtea.sampling.preprocessing import Preprocessing
+from gtea.store.graph import graph_of
+from gtea.store.histories import gather_histories
 from gtea.store.view import View
 
 

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.runtime.jit import jit
-from gtea.sampling.graph import Graph, graph_of, visible_events, visible_slots
-from gtea.sampling.identity import keys_of_all, keys_of_nodes
+from gtea.store.account_keys import keys_of_all, keys_of_nodes
+from gtea.store.graph import Graph, graph_of, visible_events, visible_slots
 from gtea.store.store import Store
 from gtea.store.view import View
 
@@ -35,7 +35,7 @@ class KnownLabels:
 
     classes: tuple[str, ...]
     keys: tuple[int, ...]
-    """Ascending; see ``gtea.sampling.identity``."""
+    """Ascending; see ``gtea.store.account_keys``."""
     targets: tuple[int, ...]
     """The place of each account's class in ``classes``."""
 

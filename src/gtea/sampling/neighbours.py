@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from gtea.errors import UsageError
 from gtea.runtime.jit import jit
 from gtea.runtime.rng import Purpose, below, fold, stream
-from gtea.sampling.graph import Graph, graph_of, visible_slots
-from gtea.sampling.identity import keys_of_all
 from gtea.sampling.recency import recency_ranks
+from gtea.store.account_keys import keys_of_all
+from gtea.store.graph import Graph, graph_of, visible_slots
 from gtea.store.view import View
 
 Strategy = Literal["uniform", "recent"]

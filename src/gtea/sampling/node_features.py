@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from gtea.data.scaling import ColumnScaler
 from gtea.errors import ModelError
 from gtea.sampling.event_features import columns_of
-from gtea.sampling.identity import keys_of_nodes
 from gtea.sampling.random_vectors import random_vectors
 from gtea.sampling.statistics import statistic_names, statistics
+from gtea.store.account_keys import keys_of_nodes
 from gtea.store.store import Store
 from gtea.store.view import View
 

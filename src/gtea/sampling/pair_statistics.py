@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.runtime.jit import jit
-from gtea.sampling.graph import Graph, edge_between, first_not_before, graph_of, visible_events, visible_slots
-from gtea.sampling.timeline import Timeline, timeline_of
+from gtea.store.graph import Graph, edge_between, first_not_before, graph_of, visible_events, visible_slots
+from gtea.store.timeline import Timeline, timeline_of
 from gtea.store.view import View
 
 _WINDOWS = (1, 3, 7)

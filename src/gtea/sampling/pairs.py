@@ -14,10 +14,10 @@ from gtea.batch import Histories, PairBatch
 from gtea.runtime.jit import jit
 from gtea.sampling.collate import Collator, distinct
 from gtea.sampling.events import EventCollator
-from gtea.sampling.graph import Graph, edge_between
 from gtea.sampling.history_reader import HistoryReader
 from gtea.sampling.pair_statistics import PairStatistics
 from gtea.sampling.preprocessing import Preprocessing
+from gtea.store.graph import Graph, edge_between
 from gtea.store.view import View
 
 Rows = Callable[[NDArray[np.integer[Any]], NDArray[np.integer[Any]]], Tensor]

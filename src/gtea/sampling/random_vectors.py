@@ -18,7 +18,7 @@ _UNIT = 2.0**-53
 
 
 def random_vectors(keys: NDArray[np.uint64], size: int) -> NDArray[np.float32]:
-    """One row of independent standard normal numbers for each key of ``gtea.sampling.identity``."""
+    """One row of independent standard normal numbers for each key of ``gtea.store.account_keys``."""
     return _normal(stream(0, Purpose.VECTORS), keys, size)
 
 

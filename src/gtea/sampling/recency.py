@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.runtime.jit import jit
-from gtea.sampling.graph import Graph, visible_events, visible_slots
+from gtea.store.graph import Graph, visible_events, visible_slots
 
 
 @jit

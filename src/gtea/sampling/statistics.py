@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.data.time_scaling import stored_per_second
 from gtea.runtime.jit import jit
-from gtea.sampling.graph import Graph, graph_of, visible_events, visible_slots
+from gtea.store.graph import Graph, graph_of, visible_events, visible_slots
+from gtea.store.time_units import stored_per_second
 from gtea.store.view import View
 
 _SIDES = ("out", "in", "both")

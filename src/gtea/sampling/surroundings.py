@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gtea.errors import UsageError
 from gtea.runtime.jit import jit
-from gtea.sampling.graph import Graph, visible_slots
+from gtea.store.graph import Graph, visible_slots
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.data.times import date_text
 from gtea.errors import DataError, StoreError
 from gtea.runtime.files import try_lock
-from gtea.store.arrays import map_array
 from gtea.store.layout import NODE_IDS, vocabulary_name
-from gtea.store.manifest import Manifest, read_manifest
-from gtea.store.moments import Moment, parse_moment
+from gtea.store.manifest import Manifest, map_array, read_manifest
 from gtea.store.strings import StringTable
+from gtea.store.time_units import Moment, date_text, parse_moment
 from gtea.store.view import View
 
 _ATTEMPTS = 5

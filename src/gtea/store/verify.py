@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from gtea.errors import StoreError
 from gtea.runtime.files import replace_json
-from gtea.store.arrays import map_array
 from gtea.store.layout import DTYPES
-from gtea.store.manifest import REPORT, Manifest, read_manifest
+from gtea.store.manifest import REPORT, Manifest, map_array, read_manifest
 from gtea.store.store import Store
 from gtea.store.strings import StringTable
 

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gtea.errors import DataError, UsageError
-from gtea.store.moments import parse_moment
 from gtea.store.store import Store
+from gtea.store.time_units import parse_moment
 from gtea.tasks.accounts import FoundRows, Unknown, find_rows, refuse_missing_header
 from gtea.tasks.tables import SHOWN, Table, TextTable, read_table
 

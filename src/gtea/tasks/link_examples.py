@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from gtea.errors import DataError, UsageError
 from gtea.sampling.negatives import NegativeSampler
-from gtea.store.moments import Moment
 from gtea.store.store import Store
+from gtea.store.time_units import Moment
 from gtea.tasks.links import links_in
 from gtea.tasks.splits import first_events
 

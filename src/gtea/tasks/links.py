@@ -18,11 +18,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.data.times import date_text
 from gtea.errors import DataError, UsageError
 from gtea.sampling.negatives import NegativeSampler
-from gtea.store.moments import Moment
 from gtea.store.store import Store
+from gtea.store.time_units import Moment, date_text
 from gtea.tasks.splits import FRACTIONS, boundaries, check_fractions
 
 Protocol = Literal["temporal", "paper"]

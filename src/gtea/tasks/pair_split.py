@@ -19,12 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.data.times import date_text
 from gtea.errors import DataError
 from gtea.runtime.rng import Purpose, stream, words
-from gtea.sampling.identity import keys_of_nodes
-from gtea.store.moments import Moment
+from gtea.store.account_keys import keys_of_nodes
 from gtea.store.store import Store
+from gtea.store.time_units import Moment, date_text
 from gtea.tasks.labels import class_counts
 from gtea.tasks.pairs import Pairs
 from gtea.tasks.splits import check_validation_fraction, first_events, last_of_each

@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.data.times import date_text
 from gtea.errors import DataError, UsageError
-from gtea.store.moments import Moment
 from gtea.store.store import Store
+from gtea.store.time_units import Moment, date_text
 from gtea.tasks.labels import Labels, class_counts
 
 FRACTIONS = (0.6, 0.2, 0.2)
