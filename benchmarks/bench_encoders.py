@@ -32,10 +32,10 @@ import torch
 from torch import Tensor, nn
 
 from gtea.config import Encoder, ModelConfig
-from gtea.nn.compiled import kernels
 from gtea.nn.edge_encoder import sequence_encoder
 from gtea.nn.encoders.lstm import LSTMEncoder
 from gtea.nn.encoders.ragged_lstm import LSTMWeights, ragged_lstm
+from gtea.nn.kernels import kernels
 from gtea.runtime.device import tiny_numbers_are_zero
 from rivals.encoders import PaddedLSTM, PaddedTransformer
 

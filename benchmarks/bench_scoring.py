@@ -38,11 +38,12 @@ import torch
 
 from gtea.checkpoint import SavedModel, save_model
 from gtea.config import RunConfig
+from gtea.features.node_features import NodeFeatures
+from gtea.features.preprocessing import input_spec, preprocessing_for
 from gtea.inference import NodeScorer
 from gtea.ingestion.ingest import ingest
 from gtea.nn.classifier import NodeClassifier
-from gtea.sampling.inputs import collator_for, input_spec, preprocessing_for
-from gtea.sampling.node_features import NodeFeatures
+from gtea.sampling.collate import collator_for
 from gtea.scoring.exact import describe_nodes
 from gtea.scoring.model import NodeModel
 from gtea.scoring.table import score_accounts

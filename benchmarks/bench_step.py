@@ -31,13 +31,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from graphs import heavy_tailed_store
-from gtea.batch import Batch, EventBatch
 from gtea.config import RunConfig, read_config, variant
 from gtea.families import NodeBatches, family_of
+from gtea.features.preprocessing import input_spec, preprocessing_for
+from gtea.nn.batch import Batch, EventBatch
 from gtea.nn.classifier import NodeClassifier
 from gtea.runtime.device import tiny_numbers_are_zero
-from gtea.sampling.collate import Collator
-from gtea.sampling.inputs import collator_for, input_spec, preprocessing_for
+from gtea.sampling.collate import Collator, collator_for
 from gtea.sampling.loader import Loader
 from interleave import machine, medians
 from resident import resident

@@ -22,7 +22,7 @@ from torch.nn import functional
 from torch.profiler import ProfilerActivity, profile
 
 from bench_step import Bench, learn
-from gtea.batch import Batch
+from gtea.nn.batch import Batch
 from gtea.nn.classifier import NodeClassifier
 
 

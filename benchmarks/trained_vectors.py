@@ -19,11 +19,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from gtea.batch import Batch, PairBatch
 from gtea.config import InputSpec, ModelConfig, RunConfig, link_defaults, variant, with_settings
+from gtea.features.node_features import NodeFeatures
+from gtea.features.preprocessing import preprocessing_for
+from gtea.nn.batch import Batch, PairBatch
 from gtea.nn.link_predictor import LinkPredictor
-from gtea.sampling.inputs import preprocessing_for
-from gtea.sampling.node_features import NodeFeatures
 from gtea.store.store import Store
 from gtea.tasks.links import split_links, with_negatives
 from gtea.training.links import LinkRun

@@ -11,7 +11,7 @@ import numpy as np
 
 import gtea
 from gtea.datasets.payments import PaymentsSpec, generate_payments
-from gtea.sampling.inputs import collator_for
+from gtea.sampling.collate import collator_for
 from gtea.sampling.neighbours import NeighbourSampler
 
 accounts, epochs = map(int, sys.argv[1:] or (1000, 10))

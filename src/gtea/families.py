@@ -27,15 +27,14 @@ from gtea.baselines.tgat import TGAT
 from gtea.baselines.tree_beside import TreeBesideClassifier, TreeBesidePredictor
 from gtea.config import InputSpec, ModelConfig, RunConfig
 from gtea.errors import UsageError
+from gtea.features.pair_statistics import PAIR_STATISTICS
+from gtea.features.preprocessing import Preprocessing
 from gtea.nn.classifier import NodeClassifier
 from gtea.nn.link_predictor import LinkPredictor
-from gtea.sampling.collate import Collator
-from gtea.sampling.events import EventCollator
-from gtea.sampling.inputs import collator_for, event_collator_for
-from gtea.sampling.pair_statistics import PAIR_STATISTICS
-from gtea.sampling.pairs import PairCollator
-from gtea.sampling.preprocessing import Preprocessing
-from gtea.sampling.rows import NodeRows, PairAges, PairRows
+from gtea.sampling.collate import Collator, collator_for
+from gtea.sampling.event_batches import EventCollator, event_collator_for
+from gtea.sampling.pair_batches import PairCollator
+from gtea.sampling.tabular import NodeRows, PairAges, PairRows
 from gtea.store.store import Store
 
 Collate = Callable[[Store, int, Preprocessing, RunConfig], Collator | EventCollator]

@@ -7,8 +7,8 @@ import dataclasses
 import torch
 from tests.nn.examples import random_batch, seeded
 
-from gtea.batch import Batch, EventBatch
 from gtea.config import ModelConfig
+from gtea.nn.batch import Batch, EventBatch
 
 SMALL = ModelConfig(num_layers=2, d_node=4, num_heads=2, d_time=6, d_mlp=5)
 

@@ -19,7 +19,7 @@ from gtea.baselines.gat import GAT, GATLayer
 from gtea.baselines.gcn import GCN, GCNLayer
 from gtea.baselines.graphsage import GraphSAGE, GraphSAGELayer
 from gtea.baselines.tgat import TGAT, FunctionalTime, TGATLayer
-from gtea.batch import EventBatch
+from gtea.nn.batch import EventBatch
 
 Neighbours = list[tuple[int, list[Event]]]
 

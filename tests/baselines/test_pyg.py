@@ -15,9 +15,8 @@ from gtea.baselines.gcn import GCN
 from gtea.baselines.graphsage import GraphSAGELayer
 from gtea.baselines.stack import company_of, sampled_slots
 from gtea.config import ModelConfig
+from gtea.features.preprocessing import fit_preprocessing, input_spec
 from gtea.sampling.collate import Collator
-from gtea.sampling.fitting import fit_preprocessing
-from gtea.sampling.inputs import input_spec
 from gtea.store.memory import store_in_memory
 
 conv = pytest.importorskip("torch_geometric.nn", reason="the extra [pyg] is not installed")

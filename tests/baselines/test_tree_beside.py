@@ -16,7 +16,7 @@ from gtea.baselines.tree_beside import TreeBesideClassifier, TreeBesidePredictor
 from gtea.checkpoint import load_model
 from gtea.config import HYBRID, InputSpec, ModelConfig, RunConfig, link_defaults, read_config, variant
 from gtea.errors import UsageError
-from gtea.sampling.pairs import ranked_statistics
+from gtea.sampling.pair_batches import ranked_statistics
 from gtea.scoring.model import LinkModel, NodeModel
 from gtea.scoring.way import Way
 from gtea.store.store import Store

@@ -7,10 +7,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gtea.nn import whole_graph
-from gtea.nn.compiled import kernels
-from gtea.nn.slots import Slots
-from gtea.nn.whole_graph import neighbourhoods
+from gtea.nn import full_graph as whole_graph
+from gtea.nn.batch import Slots
+from gtea.nn.full_graph import neighbourhoods
+from gtea.nn.kernels import kernels
 
 COMPILED = kernels()
 pytestmark = pytest.mark.skipif(

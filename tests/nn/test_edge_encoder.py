@@ -8,9 +8,9 @@ import pytest
 import torch
 from tests.nn.examples import SPEC, histories_of, seeded
 
-from gtea.batch import SENT
 from gtea.config import InputSpec, ModelConfig, variant
 from gtea.errors import UsageError
+from gtea.features.event_features import SENT
 from gtea.nn.edge_encoder import EdgeEncoder
 
 

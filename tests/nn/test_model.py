@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from tests.nn.allocation import largest_tensor
 from tests.nn.examples import SPEC, histories_of, part_of, random_batch, seeded
 
-from gtea.batch import Batch
 from gtea.config import VARIANTS, InputSpec, ModelConfig, variant
+from gtea.nn.batch import Batch, Slots
+from gtea.nn.groups import SegmentGroups
 from gtea.nn.model import GTEA
-from gtea.nn.normalisers.groups import SegmentGroups
-from gtea.nn.slots import Slots
 
 every_variant = pytest.mark.parametrize("name", VARIANTS)
 

@@ -10,8 +10,8 @@ from tests.nn.examples import SPEC, random_batch, seeded
 from tests.paper import naive
 from tests.paper.agreement import assert_agrees, both_precisions
 
-from gtea.batch import Batch
 from gtea.config import VARIANTS, InputSpec, ModelConfig, variant
+from gtea.nn.batch import Batch
 from gtea.nn.model import GTEA
 
 SMALL = {"d_node": 6, "d_edge": 8, "d_time": 5, "d_mlp": 7}

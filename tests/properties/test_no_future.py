@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.properties.graphs import CUT, FUTURE, PAST, columns, futures, in_memory, pasts, random_events
 
+from gtea.features.account_statistics import statistics
+from gtea.features.preprocessing import fit_preprocessing
 from gtea.ingestion.ingest import ingest
 from gtea.sampling.collate import Collator
-from gtea.sampling.events import EventCollator
-from gtea.sampling.fitting import fit_preprocessing
+from gtea.sampling.event_batches import EventCollator
 from gtea.sampling.negatives import NegativeSampler
-from gtea.sampling.rows import NodeRows, PairAges, PairRows
-from gtea.sampling.statistics import statistics
+from gtea.sampling.tabular import NodeRows, PairAges, PairRows
 from gtea.store.account_keys import keys_of_nodes
 
 

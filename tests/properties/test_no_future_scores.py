@@ -19,14 +19,15 @@ from hypothesis import strategies as st
 from tests.properties.graphs import CUT, PAST, columns, futures, in_memory, pasts, random_events
 
 from gtea.config import FeaturesConfig, InputSpec, ModelConfig, RunConfig, SamplingConfig
+from gtea.features.account_statistics import statistics
+from gtea.features.neighbour_labels import known_labels
+from gtea.features.preprocessing import input_spec, preprocessing_for
 from gtea.inference import LinkScorer, NodeScorer
 from gtea.ingestion.ingest import ingest
 from gtea.nn.classifier import NodeClassifier
 from gtea.nn.link_predictor import LinkPredictor
-from gtea.sampling.inputs import collator_for, input_spec, preprocessing_for
-from gtea.sampling.known import known_labels
-from gtea.sampling.pairs import PairCollator
-from gtea.sampling.statistics import statistics
+from gtea.sampling.collate import collator_for
+from gtea.sampling.pair_batches import PairCollator
 from gtea.store.store import Store
 
 CPU = torch.device("cpu")

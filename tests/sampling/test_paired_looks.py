@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gtea.sampling.paired_looks import pair_looks
+from gtea.sampling.subgraph import pair_looks
 
 
 @settings(deadline=None, max_examples=50)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from gtea.sampling.recency import recency_ranks
+from gtea.sampling.neighbours import recency_ranks
 from gtea.store.graph import graph_of
 
 

@@ -12,7 +12,7 @@ import torch
 from gtea.config import read_config
 from gtea.datasets.payments import PaymentsSpec, write_payments
 from gtea.ingestion.ingest import ingest
-from gtea.sampling.inputs import collator_for
+from gtea.sampling.collate import collator_for
 from gtea.sampling.neighbours import NeighbourSampler
 from gtea.scoring.attention import attention_of
 from gtea.scoring.model import NodeModel

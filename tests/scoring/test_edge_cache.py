@@ -20,9 +20,9 @@ from gtea.checkpoint import SavedModel, load_model, save_model
 from gtea.config import read_config
 from gtea.datasets.payments import PaymentsSpec, write_payments
 from gtea.errors import StoreError, UsageError
+from gtea.features.preprocessing import input_spec, preprocessing_for
 from gtea.ingestion.ingest import ingest
 from gtea.nn.classifier import NodeClassifier
-from gtea.sampling.inputs import input_spec, preprocessing_for
 from gtea.scoring.edge_cache import edge_cache, model_digest
 from gtea.scoring.exact import ExactEmbedder
 from gtea.scoring.model import NodeModel

@@ -14,8 +14,8 @@ from tests.paper import naive
 
 from gtea.config import VARIANTS, ModelConfig, variant
 from gtea.errors import UsageError
-from gtea.sampling.history_reader import HistoryReader
-from gtea.sampling.surroundings import surroundings
+from gtea.sampling.collate import HistoryReader
+from gtea.sampling.subgraph import surroundings
 from gtea.scoring.edge_pass import EdgePass, batch_starts
 from gtea.scoring.exact import ExactEmbedder, target_runs
 from gtea.store.memory import store_in_memory
@@ -168,7 +168,7 @@ def test_the_size_of_batches_and_parts_changes_rounding_only(
         tiny = EdgePass(case.gtea.edge_encoder, reader, CPU, max_looks=max_looks, max_events=max_events)
         rows = tiny.encode(*looks, lambda done: None)
         torch.testing.assert_close(rows.e_tilde, large.e_tilde, atol=1e-6, rtol=0)
-        monkeypatch.setattr("gtea.nn.whole_graph.aggregate_graph.__kwdefaults__", {"part": part})
+        monkeypatch.setattr("gtea.nn.full_graph.aggregate_graph.__kwdefaults__", {"part": part})
         monkeypatch.setattr("gtea.scoring.exact.EdgePass", lambda *given, tiny=tiny: tiny)
         torch.testing.assert_close(exact(case), expected, atol=1e-6, rtol=0)
 

@@ -14,10 +14,10 @@ from gtea.checkpoint import SavedModel
 from gtea.config import ModelConfig, RunConfig
 from gtea.config.run import FeaturesConfig, SamplingConfig
 from gtea.errors import ModelError
+from gtea.features.neighbour_labels import known_labels
+from gtea.features.preprocessing import input_spec, preprocessing_for
 from gtea.nn.classifier import NodeClassifier
 from gtea.nn.link_predictor import LinkPredictor
-from gtea.sampling.inputs import input_spec, preprocessing_for
-from gtea.sampling.known import known_labels
 from gtea.scoring.model import LinkModel, NodeModel
 from gtea.scoring.way import EXACT, Way
 from gtea.store.store import Store

@@ -6,12 +6,11 @@ import torch
 from torch import Tensor, nn
 
 from gtea.baselines.stack import Stack, widths
-from gtea.batch import Batch
 from gtea.config import InputSpec, ModelConfig
-from gtea.nn.encoders.statistics import StatisticsEncoder
-from gtea.nn.initial import linear
+from gtea.nn.batch import Batch, Slots
+from gtea.nn.encoders.statistics_encoder import StatisticsEncoder
+from gtea.nn.linear import linear
 from gtea.nn.segments import run_sum
-from gtea.nn.slots import Slots
 
 
 class ECConvLayer(nn.Module):

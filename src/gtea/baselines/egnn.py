@@ -7,10 +7,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from gtea.baselines.stack import company_of, with_zeros
-from gtea.batch import Batch
 from gtea.config import InputSpec, ModelConfig
-from gtea.nn.encoders.statistics import StatisticsEncoder
-from gtea.nn.initial import uniform
+from gtea.nn.batch import Batch
+from gtea.nn.encoders.statistics_encoder import StatisticsEncoder
+from gtea.nn.linear import uniform
 
 _SLOPE = 0.2
 

@@ -7,10 +7,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from gtea.baselines.stack import Stack, company_of, widths, with_zeros
-from gtea.batch import Batch
 from gtea.config import InputSpec, ModelConfig
-from gtea.nn.initial import uniform
-from gtea.nn.slots import Slots
+from gtea.nn.batch import Batch, Slots
+from gtea.nn.linear import uniform
 
 _SLOPE = 0.2
 

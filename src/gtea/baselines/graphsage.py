@@ -7,9 +7,9 @@ from torch import Tensor, nn
 
 from gtea.baselines.stack import Stack, widths
 from gtea.config import InputSpec, ModelConfig
-from gtea.nn.initial import linear
+from gtea.nn.batch import Slots
+from gtea.nn.linear import linear
 from gtea.nn.segments import run_sum
-from gtea.nn.slots import Slots
 
 
 class GraphSAGELayer(nn.Module):

@@ -7,8 +7,8 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from gtea.batch import Batch, EventBatch, PairBatch
 from gtea.config import InputSpec, ModelConfig
+from gtea.nn.batch import Batch, EventBatch, PairBatch
 from gtea.nn.heads import DotHead, NodeHead
 
 

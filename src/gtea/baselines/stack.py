@@ -13,9 +13,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from gtea.batch import Batch
 from gtea.config import InputSpec, ModelConfig
-from gtea.nn.slots import Slots
+from gtea.nn.batch import Batch, Slots
 
 
 class Stack(nn.Module, ABC):

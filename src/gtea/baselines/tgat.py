@@ -8,12 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from gtea.baselines.stack import widths, with_zeros
-from gtea.batch import EventBatch
 from gtea.config import InputSpec, ModelConfig
-from gtea.nn.initial import uniform
-from gtea.nn.mlp import MLP
-from gtea.nn.normalisers.groups import DenseGroups
-from gtea.nn.normalisers.softmax import softmax
+from gtea.nn.batch import EventBatch
+from gtea.nn.groups import DenseGroups
+from gtea.nn.linear import MLP, uniform
+from gtea.nn.normalisers import softmax
 
 
 class FunctionalTime(nn.Module):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from gtea.batch import Batch
 from gtea.config import InputSpec, ModelConfig
+from gtea.nn.batch import Batch
 from gtea.nn.heads import NodeHead
 from gtea.nn.model import GTEA
 

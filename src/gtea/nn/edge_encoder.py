@@ -5,14 +5,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from gtea.batch import SENT, Histories
 from gtea.config import InputSpec, ModelConfig
 from gtea.errors import UsageError
+from gtea.features.event_features import SENT
+from gtea.nn.batch import Histories
 from gtea.nn.encoders.lstm import LSTMEncoder
 from gtea.nn.encoders.sequence_encoder import SequenceEncoder
-from gtea.nn.encoders.statistics import StatisticsEncoder
+from gtea.nn.encoders.statistics_encoder import StatisticsEncoder
 from gtea.nn.encoders.transformer import TransformerEncoder
-from gtea.nn.initial import uniform
+from gtea.nn.linear import uniform
 from gtea.nn.time2vec import Time2Vec
 
 

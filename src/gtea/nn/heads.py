@@ -8,14 +8,15 @@ import torch
 from torch import Tensor, nn
 
 from gtea.config import ModelConfig
-from gtea.nn.initial import begin_at_zero
-from gtea.nn.mlp import MLP
-from gtea.nn.soft_bins import SoftBins
+from gtea.nn.linear import MLP, begin_at_zero, linear
 
 _REACHES = 2
 """How far away known classes are looked up: near, and next to those."""
+
 _LOUDNESS = 4.0
 """Of votes: few weights that start at zero have to be heard within the few steps that few examples make."""
+
+NUM_BINS = 16
 
 
 class NodeHead(nn.Module):
@@ -23,7 +24,7 @@ class NodeHead(nn.Module):
 
     Beyond the paper, where nodes come with ranks of their own features: MLP_3([z_u || soft bins of the ranks]), so that
     what a tree would see of the account alone need not go through the layers. Where the last of them tell which classes
-    are known around the node (``gtea.sampling.known``), each class also gets a vote that is counted alike for all:
+    are known around the node (``gtea.features.neighbour_labels``), each class also gets a vote that is counted alike for all:
     logit_c + 4 * soft bins of (near_c, next_c), so that a class of a handful of examples profits from all others.
     """
 
@@ -127,3 +128,21 @@ def link_head(config: ModelConfig, d_edge: int, d_statistics: int, generator: to
             return PairHead(config, d_edge, d_statistics, False, generator)
         case "ordered_pair":
             return PairHead(config, d_edge, d_statistics, True, generator)
+
+
+class SoftBins(nn.Module):
+    """A linear map of piecewise linear encodings (Gorishniy et al., 2022).
+
+    Bin b of a rank r in [0, 1] holds clamp(B r - b, 0, 1), b = 0 .. B - 1: those below are full, those above empty.
+    """
+
+    def __init__(self, num_columns: int, d_out: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.into = linear(num_columns * NUM_BINS, d_out, generator)
+
+    def forward(self, ranks: Tensor) -> Tensor:
+        """Map ranks [num_rows, num_columns] to [num_rows, d_out]."""
+        bins = torch.arange(NUM_BINS, device=ranks.device, dtype=ranks.dtype)
+        filled = (NUM_BINS * ranks[:, :, None] - bins).clamp(0, 1)
+        mapped: Tensor = self.into(filled.flatten(1))
+        return mapped

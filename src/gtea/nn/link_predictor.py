@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from gtea.batch import PairBatch
 from gtea.config import InputSpec, ModelConfig
+from gtea.nn.batch import PairBatch
 from gtea.nn.heads import link_head
 from gtea.nn.model import GTEA
 

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gtea.nn.normalisers.groups import SegmentGroups
+from gtea.nn.groups import SegmentGroups
 from gtea.runtime.progress import Progress, silent
-from gtea.sampling.history_reader import HistoryReader
-from gtea.sampling.surroundings import surroundings
+from gtea.sampling.collate import HistoryReader
+from gtea.sampling.subgraph import surroundings
 from gtea.scoring.edge_pass import EdgePass
 from gtea.scoring.model import LinkModel, NodeModel
 from gtea.store.store import Store

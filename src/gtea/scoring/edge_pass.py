@@ -13,11 +13,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gtea.batch import Histories
+from gtea.nn.batch import Histories
 from gtea.nn.edge_encoder import EdgeEncoder
 from gtea.runtime.parallel import side_by_side
-from gtea.sampling.history_reader import HistoryReader
-from gtea.sampling.paired_looks import PairedLooks
+from gtea.sampling.collate import HistoryReader
+from gtea.sampling.subgraph import PairedLooks
 
 MAX_LOOKS = 1 << 13
 MAX_EVENTS = 1 << 16

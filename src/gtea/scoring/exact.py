@@ -22,16 +22,15 @@ from torch import Tensor
 
 from gtea.checkpoint import SavedModel
 from gtea.config import RunConfig
+from gtea.features.node_features import NodeFeatures
+from gtea.features.preprocessing import Preprocessing
+from gtea.nn.batch import Slots
+from gtea.nn.full_graph import Neighbourhoods, aggregate_graph, attend, neighbourhoods
 from gtea.nn.model import GTEA
-from gtea.nn.slots import Slots
-from gtea.nn.whole_graph import Neighbourhoods, aggregate_graph, attend, neighbourhoods
 from gtea.runtime.parallel import side_by_side
 from gtea.runtime.progress import Progress, silent
-from gtea.sampling.history_reader import HistoryReader
-from gtea.sampling.node_features import NodeFeatures
-from gtea.sampling.paired_looks import pair_looks
-from gtea.sampling.preprocessing import Preprocessing
-from gtea.sampling.surroundings import Surroundings, surroundings
+from gtea.sampling.collate import HistoryReader
+from gtea.sampling.subgraph import Surroundings, pair_looks, surroundings
 from gtea.scoring.edge_cache import EdgeCache, edge_cache
 from gtea.scoring.edge_pass import EdgePass, EdgeRows
 from gtea.scoring.way import Way

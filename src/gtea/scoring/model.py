@@ -14,15 +14,14 @@ from gtea.checkpoint import SavedModel, load_model
 from gtea.config import InputSpec, RunConfig, config_from_json
 from gtea.errors import ModelError, UsageError
 from gtea.families import family_of
+from gtea.features.node_features import OwnRanks
+from gtea.features.preprocessing import Preprocessing
 from gtea.inference import LinkScorer, NodeScorer, require_finite
 from gtea.nn.classifier import NodeClassifier
 from gtea.nn.link_predictor import LinkPredictor
 from gtea.nn.model import GTEA
-from gtea.sampling.collate import distinct
-from gtea.sampling.history_reader import HistoryReader
-from gtea.sampling.own_ranks import OwnRanks
-from gtea.sampling.pairs import PairHistories, ranked_statistics
-from gtea.sampling.preprocessing import Preprocessing
+from gtea.sampling.collate import HistoryReader, distinct
+from gtea.sampling.pair_batches import PairHistories, ranked_statistics
 from gtea.scoring.exact import Known, embed_exactly
 from gtea.scoring.way import EXACT, Way
 from gtea.store.store import Store

@@ -17,10 +17,10 @@ from torch.nn import functional
 
 from gtea.config import InputSpec, RunConfig
 from gtea.families import NodeBatches, family_of
+from gtea.features.neighbour_labels import KnownLabels, known_labels
+from gtea.features.preprocessing import Preprocessing
 from gtea.inference import NodeScorer
-from gtea.sampling.known import KnownLabels, known_labels
-from gtea.sampling.preprocessing import Preprocessing
-from gtea.sampling.rows import NodeRows
+from gtea.sampling.tabular import NodeRows
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels
 from gtea.tasks.metrics import node_metrics

@@ -17,9 +17,9 @@ from torch.nn import functional
 
 from gtea.config import InputSpec, RunConfig
 from gtea.families import PairBatches, family_of
+from gtea.features.preprocessing import Preprocessing
 from gtea.inference import LinkScorer
-from gtea.sampling.pairs import ranked_statistics
-from gtea.sampling.preprocessing import Preprocessing
+from gtea.sampling.pair_batches import ranked_statistics
 from gtea.store.store import Store
 from gtea.tasks.metrics import pair_metrics, threshold_of
 from gtea.tasks.pair_split import PairSplit

@@ -19,12 +19,11 @@ from gtea.baselines.fitted import FittedAtOnce
 from gtea.checkpoint import SavedModel, load_model, save_model
 from gtea.config import InputSpec, RunConfig
 from gtea.families import family_of
-from gtea.nn.compiled import arithmetic
+from gtea.features.neighbour_labels import KnownLabels
+from gtea.features.preprocessing import Preprocessing, input_spec, preprocessing_for
+from gtea.nn.kernels import arithmetic
 from gtea.runtime.device import tiny_numbers_are_zero
-from gtea.sampling.inputs import input_spec, preprocessing_for
-from gtea.sampling.known import KnownLabels
 from gtea.sampling.loader import Loader
-from gtea.sampling.preprocessing import Preprocessing
 from gtea.store.store import Store
 from gtea.tasks.links import LinkSplit
 from gtea.tasks.pair_split import PairSplit

@@ -14,7 +14,7 @@ from tests.nn.examples import histories_of, part_of, seeded
 
 from gtea.nn.encoders.lstm import LSTMEncoder
 from gtea.nn.encoders.sequence_encoder import SequenceEncoder
-from gtea.nn.encoders.statistics import StatisticsEncoder
+from gtea.nn.encoders.statistics_encoder import StatisticsEncoder
 from gtea.nn.encoders.transformer import TransformerEncoder
 
 D_IN = 3

@@ -5,9 +5,8 @@ from __future__ import annotations
 import torch
 from tests.nn.examples import seeded
 
-from gtea.nn.normalisers.entmax15 import entmax15
-from gtea.nn.normalisers.groups import DenseGroups
-from gtea.nn.normalisers.sparsemax import sparsemax
+from gtea.nn.groups import DenseGroups
+from gtea.nn.normalisers import entmax15, sparsemax
 
 
 def test_it_solves_its_equation() -> None:

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 from tests.nn.examples import seeded
 from torch import Tensor
 
-from gtea.nn.normalisers.entmax15 import entmax15
-from gtea.nn.normalisers.groups import DenseGroups, Groups, SegmentGroups
-from gtea.nn.normalisers.softmax import softmax
-from gtea.nn.normalisers.sparsemax import sparsemax
+from gtea.nn.groups import DenseGroups, Groups, SegmentGroups
+from gtea.nn.normalisers import entmax15, softmax, sparsemax
 
 Normalise = Callable[[Tensor, Groups], Tensor]
 every_normaliser = pytest.mark.parametrize("normalise", [sparsemax, softmax, entmax15])

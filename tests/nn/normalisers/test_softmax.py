@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from tests.nn.examples import seeded
 
-from gtea.nn.normalisers.groups import DenseGroups, SegmentGroups
-from gtea.nn.normalisers.softmax import softmax
+from gtea.nn.groups import DenseGroups, SegmentGroups
+from gtea.nn.normalisers import softmax
 
 
 def test_dense() -> None:

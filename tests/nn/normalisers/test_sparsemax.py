@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from tests.nn.examples import seeded
 
-from gtea.nn.normalisers.groups import DenseGroups
-from gtea.nn.normalisers.sparsemax import sparsemax
+from gtea.nn.groups import DenseGroups
+from gtea.nn.normalisers import sparsemax
 
 
 def everyone(z: torch.Tensor) -> DenseGroups:
