@@ -36,18 +36,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
-from gtea.checkpoint import SavedModel, save_model
 from gtea.config import RunConfig
 from gtea.features.node_features import NodeFeatures
 from gtea.features.preprocessing import input_spec, preprocessing_for
-from gtea.inference import NodeScorer
 from gtea.ingestion.ingest import ingest
-from gtea.nn.classifier import NodeClassifier
+from gtea.models.gtea import NodeClassifier
+from gtea.models.model_folder import SavedModel, save_model
 from gtea.sampling.collate import collator_for
 from gtea.scoring.exact import describe_nodes
-from gtea.scoring.model import NodeModel
+from gtea.scoring.options import Way
+from gtea.scoring.sampled import NodeScorer
+from gtea.scoring.scorer import NodeModel
 from gtea.scoring.table import score_accounts
-from gtea.scoring.way import Way
 from gtea.store.memory import store_in_memory
 from gtea.store.store import Store
 from resident import resident

@@ -32,10 +32,10 @@ from torch.nn import functional
 
 from graphs import heavy_tailed_store
 from gtea.config import RunConfig, read_config, variant
-from gtea.families import NodeBatches, family_of
 from gtea.features.preprocessing import input_spec, preprocessing_for
+from gtea.models.gtea import NodeClassifier
+from gtea.models.registry import NodeBatches, family_of
 from gtea.nn.batch import Batch, EventBatch
-from gtea.nn.classifier import NodeClassifier
 from gtea.runtime.device import tiny_numbers_are_zero
 from gtea.sampling.collate import Collator, collator_for
 from gtea.sampling.loader import Loader

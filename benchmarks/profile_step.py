@@ -22,8 +22,8 @@ from torch.nn import functional
 from torch.profiler import ProfilerActivity, profile
 
 from bench_step import Bench, learn
+from gtea.models.gtea import NodeClassifier
 from gtea.nn.batch import Batch
-from gtea.nn.classifier import NodeClassifier
 
 
 def main() -> None:

@@ -22,13 +22,13 @@ from torch import nn
 from gtea.config import InputSpec, ModelConfig, RunConfig, link_defaults, variant, with_settings
 from gtea.features.node_features import NodeFeatures
 from gtea.features.preprocessing import preprocessing_for
+from gtea.models.gtea import LinkPredictor
 from gtea.nn.batch import Batch, PairBatch
-from gtea.nn.link_predictor import LinkPredictor
 from gtea.store.store import Store
-from gtea.tasks.links import split_links, with_negatives
-from gtea.training.links import LinkRun
+from gtea.tasks.link_split import split_links, with_negatives
+from gtea.training.fit import train_task
+from gtea.training.link_task import LinkRun
 from gtea.training.loop import silent
-from gtea.training.story import train_task
 
 D_VECTOR = 64
 

@@ -22,12 +22,11 @@ from gtea.config import FeaturesConfig, InputSpec, ModelConfig, RunConfig, Sampl
 from gtea.features.account_statistics import statistics
 from gtea.features.neighbour_labels import known_labels
 from gtea.features.preprocessing import input_spec, preprocessing_for
-from gtea.inference import LinkScorer, NodeScorer
 from gtea.ingestion.ingest import ingest
-from gtea.nn.classifier import NodeClassifier
-from gtea.nn.link_predictor import LinkPredictor
+from gtea.models.gtea import LinkPredictor, NodeClassifier
 from gtea.sampling.collate import collator_for
 from gtea.sampling.pair_batches import PairCollator
+from gtea.scoring.sampled import LinkScorer, NodeScorer
 from gtea.store.store import Store
 
 CPU = torch.device("cpu")

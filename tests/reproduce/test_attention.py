@@ -13,7 +13,7 @@ import pytest
 
 from gtea.errors import DataError
 from gtea.reproduce.attention import EDGES, summed_up
-from gtea.scoring.attention import Attention
+from gtea.scoring.attention_weights import Attention
 
 Run = Callable[..., Any]
 Words = Callable[..., list[str]]

@@ -13,7 +13,7 @@ from gtea.reproduce.plan import Plan, Point, model_points
 from gtea.reproduce.rows import rows_of
 from gtea.reproduce.runs import Job, Repeat
 from gtea.reproduce.subject import Subject, own_subject
-from gtea.tasks.links import Protocol
+from gtea.tasks.link_split import Protocol
 
 
 @pytest.fixture

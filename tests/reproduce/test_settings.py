@@ -15,7 +15,7 @@ from gtea.reproduce.paper import MODELS, paper_column
 from gtea.reproduce.runs import default_config
 from gtea.reproduce.settings import laid_over
 from gtea.reproduce.subject import PAYMENTS
-from gtea.tasks.links import Protocol
+from gtea.tasks.link_split import Protocol
 
 NAMES = (*DATASETS, PAYMENTS)
 

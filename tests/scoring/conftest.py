@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from gtea.config import ModelConfig, RunConfig
-from gtea.config.run import SamplingConfig
+from gtea.config.run_config import SamplingConfig
 from gtea.features.preprocessing import Preprocessing, fit_preprocessing, input_spec
 from gtea.nn.model import GTEA
 from gtea.sampling.collate import Collator

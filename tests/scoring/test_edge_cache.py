@@ -16,17 +16,17 @@ import numpy as np
 import pytest
 import torch
 
-from gtea.checkpoint import SavedModel, load_model, save_model
 from gtea.config import read_config
 from gtea.datasets.payments import PaymentsSpec, write_payments
 from gtea.errors import StoreError, UsageError
 from gtea.features.preprocessing import input_spec, preprocessing_for
 from gtea.ingestion.ingest import ingest
-from gtea.nn.classifier import NodeClassifier
+from gtea.models.gtea import NodeClassifier
+from gtea.models.model_folder import SavedModel, load_model, save_model
 from gtea.scoring.edge_cache import edge_cache, model_digest
 from gtea.scoring.exact import ExactEmbedder
-from gtea.scoring.model import NodeModel
-from gtea.scoring.way import EXACT, Way
+from gtea.scoring.options import EXACT, Way
+from gtea.scoring.scorer import NodeModel
 from gtea.store.store import Store
 
 CPU = torch.device("cpu")

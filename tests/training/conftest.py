@@ -15,7 +15,7 @@ from gtea.ingestion.ingest import ingest
 from gtea.store.store import Store
 from gtea.tasks.labels import positive_class, read_labels
 from gtea.tasks.splits import temporal_split
-from gtea.training.nodes import NodeRun
+from gtea.training.account_task import NodeRun
 
 QUICK = (
     "model.d_node=8", "model.d_edge=8", "model.d_mlp=8", "model.d_time=4", "sampling.fanout=4", "sampling.max_events=8",

@@ -16,15 +16,15 @@ from tests.training.kills import Killed, killed_after, weights_digest
 from gtea.config import BASELINES, read_config
 from gtea.errors import ModelError
 from gtea.ingestion.ingest import ingest
-from gtea.scoring.model import LinkModel, NodeModel
+from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels, labels_of, positive_class
-from gtea.tasks.links import split_links
+from gtea.tasks.link_split import split_links
 from gtea.tasks.splits import temporal_split
-from gtea.training.links import LinkRun
+from gtea.training.account_task import NodeRun
+from gtea.training.fit import train_task
+from gtea.training.link_task import LinkRun
 from gtea.training.loop import silent
-from gtea.training.nodes import NodeRun
-from gtea.training.story import train_task
 
 NETWORKS = [name for name in BASELINES if name not in ("tree", "edgebank")]
 CLASSIFIERS = [*NETWORKS, "tree"]

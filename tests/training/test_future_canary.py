@@ -25,10 +25,10 @@ from gtea.config import read_config
 from gtea.estimators.classifier import GTEAClassifier
 from gtea.ingestion.ingest import ingest
 from gtea.store.store import Store
-from gtea.tasks.links import split_links
-from gtea.training.links import LinkRun
+from gtea.tasks.link_split import split_links
+from gtea.training.fit import train_task
+from gtea.training.link_task import LinkRun
 from gtea.training.loop import silent
-from gtea.training.story import train_task
 
 CUT, END = 1_000, 2_000
 ACCOUNTS, TRAINED = 800, 200

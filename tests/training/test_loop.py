@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gtea.cli.output import training_line
+from gtea.training.account_task import NodeRun
+from gtea.training.fit import train_task
 from gtea.training.loop import Report
-from gtea.training.nodes import NodeRun
-from gtea.training.story import train_task
 
 
 def test_reports_follow_the_run_to_its_end(run_of: Callable[..., NodeRun]) -> None:

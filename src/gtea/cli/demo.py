@@ -86,8 +86,8 @@ def _train(request: NodeRequest, out: Path) -> dict[str, Any]:
     """The test figures of the model: trained now, or by an earlier demo from the same data and settings."""
     import shutil
 
-    from gtea.checkpoint import load_model
     from gtea.errors import ModelError
+    from gtea.models.model_folder import load_model
     from gtea.training.request import run_once
 
     try:

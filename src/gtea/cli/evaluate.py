@@ -48,7 +48,7 @@ def command(
     """
     from gtea.runtime.device import resolve_device
     from gtea.scoring.evaluate import evaluate_accounts, evaluate_pairs
-    from gtea.scoring.way import Way
+    from gtea.scoring.options import Way
 
     if (labels is None) == (pairs is None):
         raise UsageError("--labels, --pairs: give one of them: labelled accounts, or labelled pairs.")

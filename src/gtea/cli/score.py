@@ -55,8 +55,8 @@ def command(
     where it was.
     """
     from gtea.runtime.device import resolve_device
+    from gtea.scoring.options import Way
     from gtea.scoring.table import score_accounts, score_pairs
-    from gtea.scoring.way import Way
 
     if accounts is not None and pairs is not None:
         raise UsageError("--accounts, --pairs: give one of them at most.")

@@ -1,6 +1,6 @@
 """What a model and a run are made of: frozen, checked once when they are made, and free of torch."""
 
-from gtea.config.model import (
+from gtea.config.model_config import (
     BASELINES,
     GTEA_MODELS,
     HYBRID,
@@ -12,7 +12,7 @@ from gtea.config.model import (
     ModelConfig,
     variant,
 )
-from gtea.config.run import (
+from gtea.config.run_config import (
     Clock,
     FeaturesConfig,
     RunConfig,

@@ -30,7 +30,7 @@ from gtea.runtime.progress import Progress, silent
 from gtea.store.publish import scratch_for
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels, class_counts, read_labels
-from gtea.tasks.links import Protocol, split_links, with_negatives
+from gtea.tasks.link_split import Protocol, split_links, with_negatives
 from gtea.tasks.splits import stratified_folds, temporal_split
 
 FACTS = "dataset.json"

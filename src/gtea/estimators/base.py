@@ -22,17 +22,17 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from gtea.checkpoint import SavedModel, save_model
 from gtea.config import RunConfig, config_from_json, with_settings
 from gtea.errors import UsageError
 from gtea.estimators.inputs import Targets
+from gtea.models.model_folder import SavedModel, save_model
 from gtea.runtime.device import resolve_device
-from gtea.scoring.model import LinkModel, NodeModel
+from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.store import Store
 from gtea.store.time_units import Moment
-from gtea.training.card import model_card
+from gtea.training.fit import Task, train_task
 from gtea.training.loop import silent
-from gtea.training.story import Task, train_task
+from gtea.training.model_card import model_card
 
 Graph = Store | str | os.PathLike[str]
 

@@ -11,12 +11,12 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from gtea.config import HYBRID, node_defaults, variant
 from gtea.estimators.base import GTEAEstimator, opened_store
 from gtea.estimators.inputs import find_accounts, read_targets, read_weights
-from gtea.scoring.model import NodeModel
-from gtea.scoring.way import Way
+from gtea.scoring.options import Way
+from gtea.scoring.scorer import NodeModel
 from gtea.store.time_units import Moment
 from gtea.tasks.labels import labels_of, positive_class
 from gtea.tasks.splits import validation_split
-from gtea.training.nodes import NodeRun
+from gtea.training.account_task import NodeRun
 
 
 class GTEAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GTEAEstimator):  # type: ignore[misc]

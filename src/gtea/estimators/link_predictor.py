@@ -12,14 +12,14 @@ from gtea.config import HYBRID, link_defaults, variant
 from gtea.errors import DataError
 from gtea.estimators.base import SETTINGS, Graph, GTEAEstimator, opened_store
 from gtea.estimators.inputs import Targets, find_pairs, read_targets, read_weights
-from gtea.scoring.model import LinkModel
-from gtea.scoring.way import Way
+from gtea.scoring.options import Way
+from gtea.scoring.scorer import LinkModel
 from gtea.store.time_units import Moment
-from gtea.tasks.links import Protocol, split_links
+from gtea.tasks.link_split import Protocol, split_links
 from gtea.tasks.pair_split import split_pairs
 from gtea.tasks.pairs import pairs_of
-from gtea.training.links import LinkRun
-from gtea.training.pairs import PairRun
+from gtea.training.link_task import LinkRun
+from gtea.training.pair_task import PairRun
 
 
 class GTEALinkPredictor(GTEAEstimator):

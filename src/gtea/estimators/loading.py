@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from gtea.checkpoint import load_model
 from gtea.errors import ModelError
 from gtea.estimators.base import Graph
 from gtea.estimators.classifier import GTEAClassifier
 from gtea.estimators.link_predictor import GTEALinkPredictor
+from gtea.models.model_folder import load_model
 from gtea.store.time_units import Moment
 
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.checkpoint import MANIFEST
 from gtea.config import VARIANTS
 from gtea.errors import DataError, UsageError
+from gtea.models.model_folder import MANIFEST
 from gtea.reproduce.perform import perform
 from gtea.reproduce.plan import Point, checked_models, settled
 from gtea.reproduce.rows import Row
@@ -26,8 +26,8 @@ from gtea.reproduce.runs import Job
 from gtea.reproduce.study import PATIENCE, busy
 from gtea.runtime.files import locked, replace_json
 from gtea.runtime.progress import Progress, silent
-from gtea.scoring.attention import Attention, attention_of
-from gtea.scoring.model import LinkModel, NodeModel
+from gtea.scoring.attention_weights import Attention, attention_of
+from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.training import loop
 from gtea.training.request import LinkRequest, NodeRequest
 

@@ -8,12 +8,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from gtea.checkpoint import SavedModel
 from gtea.errors import ModelError, UsageError
+from gtea.models.model_folder import SavedModel
 from gtea.reproduce.runs import Job, Outcome, save_outcome
-from gtea.training import record
+from gtea.training import run_record as record
+from gtea.training.fit import Task, identity_of, train_task
 from gtea.training.loop import DivergenceError, Listener
-from gtea.training.story import Task, identity_of, train_task
 
 
 def perform(job: Job, out: Path, listener: Listener) -> Outcome:

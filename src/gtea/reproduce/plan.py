@@ -10,12 +10,12 @@ from typing import Any
 
 from gtea.config import BASELINES, GTEA_MODELS, HYBRID, RunConfig, read_config, variant, with_settings
 from gtea.errors import UsageError
-from gtea.families import require_classifier
+from gtea.models.registry import require_classifier
 from gtea.reproduce.paper import MODELS
 from gtea.reproduce.runs import Job, Repeat, default_config
 from gtea.reproduce.settings import laid_over
 from gtea.reproduce.subject import Subject, TaskKind
-from gtea.tasks.links import Protocol
+from gtea.tasks.link_split import Protocol
 
 OWNED = {
     "split.kind": "--protocol",

@@ -21,7 +21,7 @@ from gtea.config import RunConfig, link_defaults, node_defaults, variant
 from gtea.errors import ModelError
 from gtea.reproduce.subject import Subject
 from gtea.runtime.files import replace_json
-from gtea.tasks.links import Protocol
+from gtea.tasks.link_split import Protocol
 from gtea.training.request import LinkRequest, NodeRequest
 
 # What tells the runs of a row apart, and what decides nothing but how long they take.

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from gtea.config import GTEA_MODELS, RunConfig, with_settings
-from gtea.tasks.links import Protocol
+from gtea.tasks.link_split import Protocol
 
 _NAME = "settings.toml"
 

@@ -24,7 +24,7 @@ from gtea.runtime.files import locked, replace_json, sync_folder
 from gtea.runtime.progress import Progress, silent
 from gtea.store.publish import scratch_for
 from gtea.store.store import Store
-from gtea.tasks.links import Protocol
+from gtea.tasks.link_split import Protocol
 
 TaskKind = Literal["nodes", "links"]
 PAYMENTS = "payments"

@@ -19,8 +19,8 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
-from gtea.checkpoint import SavedModel
 from gtea.errors import StoreError, UsageError
+from gtea.models.model_folder import SavedModel
 from gtea.runtime.files import locked, replace_json, replacing
 from gtea.scoring.edge_pass import EdgeRows
 from gtea.store.store import Store

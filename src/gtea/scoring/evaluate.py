@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 
 from gtea.errors import DataError, UsageError
-from gtea.scoring.model import LinkModel, NodeModel
-from gtea.scoring.way import EXACT, Way
+from gtea.scoring.options import EXACT, Way
+from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.store import Store
 from gtea.tasks.labels import read_labels
 from gtea.tasks.metrics import node_metrics, pair_metrics

@@ -20,10 +20,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gtea.checkpoint import SavedModel
 from gtea.config import RunConfig
 from gtea.features.node_features import NodeFeatures
 from gtea.features.preprocessing import Preprocessing
+from gtea.models.model_folder import SavedModel
 from gtea.nn.batch import Slots
 from gtea.nn.full_graph import Neighbourhoods, aggregate_graph, attend, neighbourhoods
 from gtea.nn.model import GTEA
@@ -33,7 +33,7 @@ from gtea.sampling.collate import HistoryReader
 from gtea.sampling.subgraph import Surroundings, pair_looks, surroundings
 from gtea.scoring.edge_cache import EdgeCache, edge_cache
 from gtea.scoring.edge_pass import EdgePass, EdgeRows
-from gtea.scoring.way import Way
+from gtea.scoring.options import Way
 from gtea.store.view import View
 
 _NODES_AT_A_TIME = 1 << 14

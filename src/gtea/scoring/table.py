@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from gtea.errors import UsageError
 from gtea.runtime.files import replacing
-from gtea.scoring.model import LinkModel, NodeModel
-from gtea.scoring.way import EXACT, Way
+from gtea.scoring.options import EXACT, Way
+from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.store import Store
 from gtea.tasks.accounts import read_accounts
 from gtea.tasks.pairs import read_pairs

@@ -16,7 +16,7 @@ from gtea.errors import DataError, UsageError
 from gtea.sampling.negatives import NegativeSampler
 from gtea.store.store import Store
 from gtea.store.time_units import Moment
-from gtea.tasks.links import links_in
+from gtea.tasks.link_split import links_in
 from gtea.tasks.splits import first_events
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from gtea.baselines.tree_beside import TreeBesideClassifier, TreeBesidePredictor
+from gtea.models.hybrid import TreeBesideClassifier, TreeBesidePredictor
 
 
 class Examples(NamedTuple):

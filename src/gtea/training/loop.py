@@ -22,7 +22,7 @@ from gtea.errors import ModelError
 from gtea.runtime.files import replacing
 from gtea.runtime.rng import Purpose, seed_of
 from gtea.sampling.loader import Loader
-from gtea.training.state import State
+from gtea.training.checkpoint import State
 
 METRICS = "metrics.jsonl"
 

@@ -12,18 +12,18 @@ import torch
 from gtea.config import HYBRID, RunConfig, link_defaults, node_defaults, read_config
 from gtea.config import variant as model_variant
 from gtea.errors import UsageError
-from gtea.families import require_classifier
+from gtea.models.registry import require_classifier
 from gtea.runtime.device import resolve_device
 from gtea.runtime.files import replace_json
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels, positive_class, read_labels
-from gtea.tasks.links import LinkSplit, split_links, with_negatives
+from gtea.tasks.link_split import LinkSplit, split_links, with_negatives
 from gtea.tasks.splits import Split, stratified_folds, temporal_split
 from gtea.tasks.uncertainty import mean_and_std
-from gtea.training.links import LinkRun
+from gtea.training.account_task import NodeRun
+from gtea.training.fit import Task, train_task
+from gtea.training.link_task import LinkRun
 from gtea.training.loop import Listener
-from gtea.training.nodes import NodeRun
-from gtea.training.story import Task, train_task
 
 
 @dataclass(frozen=True)

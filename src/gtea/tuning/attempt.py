@@ -11,10 +11,10 @@ from typing import Any
 
 from gtea.config import with_settings
 from gtea.errors import UsageError
+from gtea.training.fit import Task, try_task
 from gtea.training.loop import METRICS, DivergenceError, Listener, Report
-from gtea.training.record import RUN
 from gtea.training.request import LinkRequest, NodeRequest
-from gtea.training.story import Task, try_task
+from gtea.training.run_record import RUN
 from gtea.tuning.pruning import MedianRule
 from gtea.tuning.space import Settings
 from gtea.tuning.trials import State, Trial

@@ -21,7 +21,7 @@ from typing import Any
 
 from gtea.errors import ModelError, UsageError
 from gtea.runtime.files import draft_of, replace_json
-from gtea.training.record import require_same, versions
+from gtea.training.run_record import require_same, versions
 
 SEARCH = "tune.json"
 _RUNNING = "running"

@@ -9,11 +9,11 @@ from typing import Any
 
 from gtea.errors import ModelError, UsageError
 from gtea.runtime.files import locked
+from gtea.training.fit import Task, identity_of
 from gtea.training.loop import Listener as TrainingListener
 from gtea.training.loop import Report, silent
-from gtea.training.record import RUN
 from gtea.training.request import run_once
-from gtea.training.story import Task, identity_of
+from gtea.training.run_record import RUN
 from gtea.tuning import record
 from gtea.tuning.attempt import Attempt, Request, configured
 from gtea.tuning.best import BEST, write_best

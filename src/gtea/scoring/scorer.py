@@ -1,0 +1,174 @@
+"""A saved model made ready to score."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from gtea.config import InputSpec, RunConfig, config_from_json
+from gtea.errors import ModelError, UsageError
+from gtea.features.node_features import OwnRanks
+from gtea.features.preprocessing import Preprocessing
+from gtea.models.gtea import LinkPredictor, NodeClassifier
+from gtea.models.model_folder import SavedModel, load_model
+from gtea.models.registry import family_of
+from gtea.nn.model import GTEA
+from gtea.sampling.collate import HistoryReader, distinct
+from gtea.sampling.pair_batches import PairHistories, ranked_statistics
+from gtea.scoring.exact import Known, embed_exactly
+from gtea.scoring.options import EXACT, Way
+from gtea.scoring.sampled import LinkScorer, NodeScorer, require_finite
+from gtea.store.store import Store
+
+_AT_A_TIME = 1 << 14
+
+
+class _Model:
+    """What models of either task have in common."""
+
+    def __init__(self, saved: SavedModel, network: nn.Module, device: torch.device) -> None:
+        self.saved = saved
+        self.device = device
+        self.network = network
+        self.config: RunConfig = config_from_json(saved.config["run"])
+        self.preprocessing = Preprocessing.from_json(saved.preprocessing)
+        try:
+            network.load_state_dict(saved.weights)
+        except RuntimeError as error:
+            raise ModelError(f"model: its weights don't fit its configuration ({error}). Train it again.") from error
+        network.to(device).eval()
+
+    @property
+    def gtea(self) -> GTEA:
+        """The model without its head."""
+        if not isinstance(self.network, NodeClassifier | LinkPredictor):
+            raise ModelError(f"model: is no GTEA (it is a {self.config.model.family}). Ask for probabilities.")
+        return self.network.gtea
+
+    def takes(self, way: Way) -> Way:
+        """The way that this model can go: GTEA's scores alone can be computed exactly."""
+        if way.sampled or isinstance(self.network, NodeClassifier | LinkPredictor):
+            return way
+        if way.cache is not None:
+            raise UsageError(
+                f"--cache: keeps the edges of a GTEA model (got a {self.config.model.family}). Leave it out."
+            )
+        return replace(way, sampled=family_of(self.config.model).reads_events)
+
+    def _known(self, store: Store, cut: int, nodes: NDArray[np.int64], way: Way) -> Known:
+        """The exact embeddings of some nodes, each named once, and their features."""
+        view = store.as_of(cut)
+        return embed_exactly(self.gtea, self.saved, self.preprocessing, self.config, view, nodes, way, self.device)
+
+
+class NodeModel(_Model):
+    """A trained node classifier."""
+
+    def __init__(self, saved: SavedModel, device: torch.device) -> None:
+        if saved.config["task"] != "nodes":
+            raise ModelError(
+                f"model: classifies no accounts (its task is {saved.config['task']!r}). "
+                "Score pairs with gtea score --pairs, or use another model."
+            )
+        self.classes: tuple[str, ...] = tuple(saved.config["classes"])
+        self.positive: str | None = saved.config["positive"]
+        run, spec = config_from_json(saved.config["run"]), InputSpec(**saved.config["input"])
+        network = family_of(run.model).classifier(run.model, spec, len(self.classes), 0)
+        super().__init__(saved, network, device)
+
+    @staticmethod
+    def open(folder: Path, device: torch.device) -> NodeModel:
+        """Read and check a model folder."""
+        return NodeModel(load_model(folder), device)
+
+    def probabilities(self, store: Store, cut: int, nodes: NDArray[np.int64], way: Way = EXACT) -> NDArray[np.float64]:
+        """Class probabilities of nodes as of a cut, one row each, columns as in ``classes``."""
+        way = self.takes(way)
+        if not isinstance(self.network, NodeClassifier) or way.sampled:
+            return self._sampled(self.network, store, cut).probabilities(nodes)
+        unique, places = np.unique(nodes, return_inverse=True)
+        z, x = self._known(store, cut, unique, way)
+        own = OwnRanks(store.as_of(cut), self.preprocessing)
+        parts = []
+        with torch.inference_mode():
+            for first in range(0, max(len(unique), 1), _AT_A_TIME):
+                some = slice(first, first + _AT_A_TIME)
+                ranks = own.rows(unique[some], x[some].cpu().numpy())
+                heard = None if ranks is None else torch.from_numpy(ranks).to(self.device)
+                parts.append(torch.softmax(self.network.answer(z[some], x[some], heard).double(), dim=1).cpu())
+        return require_finite(torch.cat(parts).numpy())[places]
+
+    def embeddings(self, store: Store, cut: int, nodes: NDArray[np.int64], way: Way = EXACT) -> NDArray[np.float64]:
+        """The embeddings z of nodes as of a cut, [num_nodes, d_node]: what the head makes its answer from."""
+        way = self.takes(way)
+        if not isinstance(self.network, NodeClassifier) or way.sampled:
+            embedder = getattr(self.network, "embedder", None)
+            if embedder is None:
+                raise ModelError(
+                    f"model: has no embeddings (it is a {self.config.model.family}). Ask for probabilities."
+                )
+            return self._sampled(embedder, store, cut).outputs(nodes)
+        unique, places = np.unique(nodes, return_inverse=True)
+        return require_finite(self._known(store, cut, unique, way).z.double().cpu().numpy())[places]
+
+    def _sampled(self, network: nn.Module, store: Store, cut: int) -> NodeScorer:
+        batches = family_of(self.config.model).node_batches(store, cut, self.preprocessing, self.config)
+        batch_size, workers = self.config.sampling.batch_size, self.config.train.workers
+        return NodeScorer(network, batches, batch_size, self.device, workers)
+
+    def scores(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """One number an account to rank by: the probability of the positive class, or of the likeliest of many."""
+        if self.positive is None:
+            return np.asarray(probabilities.max(axis=1))
+        return probabilities[:, self.classes.index(self.positive)]
+
+
+class LinkModel(_Model):
+    """A trained link predictor."""
+
+    def __init__(self, saved: SavedModel, device: torch.device) -> None:
+        if saved.config["task"] != "links":
+            raise ModelError(
+                f"model: foretells no links (its task is {saved.config['task']!r}). "
+                "Leave --pairs out, or use another model."
+            )
+        run, spec = config_from_json(saved.config["run"]), InputSpec(**saved.config["input"])
+        super().__init__(saved, family_of(run.model).predictor(run.model, spec, 0), device)
+
+    @staticmethod
+    def open(folder: Path, device: torch.device) -> LinkModel:
+        """Read and check a model folder."""
+        return LinkModel(load_model(folder), device)
+
+    def probabilities(
+        self, store: Store, cut: int, src: NDArray[np.int64], dst: NDArray[np.int64], way: Way = EXACT
+    ) -> NDArray[np.float64]:
+        """The probability of a link for each pair, from what was before a cut."""
+        way = self.takes(way)
+        if not isinstance(self.network, LinkPredictor) or way.sampled:
+            return self._sampled(store, cut).probabilities(src, dst)
+        ends, (left, right) = distinct(src, dst)
+        z = self._known(store, cut, ends, way).z
+        reader = HistoryReader(store.as_of(cut), self.preprocessing, self.config.sampling.max_events)
+        histories = PairHistories(reader, store.directed)
+        statistics = ranked_statistics(store.as_of(cut), self.preprocessing)
+        logits = []
+        with torch.inference_mode():
+            for first in range(0, len(src), _AT_A_TIME):
+                some = slice(first, first + _AT_A_TIME)
+                own = histories.read(src[some], dst[some]).to(self.device) if self.network.reads_history else None
+                e_tilde = None if own is None else self.gtea.edge_encoder.embed(own)
+                ranks = statistics(src[some], dst[some]).to(self.device) if statistics else None
+                logits.append(self.network.answer(z[left[some]], z[right[some]], e_tilde, ranks).double().cpu())
+        return require_finite(torch.sigmoid(torch.cat(logits)).numpy())
+
+    def _sampled(self, store: Store, cut: int) -> LinkScorer:
+        family = family_of(self.config.model)
+        batches = family.pair_batches(store, cut, self.preprocessing, self.config, self.network)
+        batch_size, workers = self.config.sampling.batch_size, self.config.train.workers
+        return LinkScorer(self.network, batches, batch_size, self.device, workers)
