@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 import torch
-from tests.baselines import naive
-from tests.baselines.examples import SMALL, batch_with_degrees, event_batch
+from tests.models import naive
+from tests.models.examples import SMALL, batch_with_degrees, event_batch
 from tests.nn.examples import SPEC, seeded
 from tests.paper.agreement import assert_agrees, both_precisions
 from tests.paper.naive import graph_of

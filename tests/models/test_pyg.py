@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tests.baselines.examples import batch_with_degrees
+from tests.models.examples import batch_with_degrees
 from tests.nn.examples import seeded
 from torch import nn
 

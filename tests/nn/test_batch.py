@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from tests.baselines.examples import batch_with_degrees, event_batch
+from tests.models.examples import batch_with_degrees, event_batch
 from tests.nn.examples import random_batch
 
 

@@ -15,10 +15,10 @@ from gtea.cli.train import device_option, options_of, print_left_out, unknown_op
 from gtea.errors import UsageError
 
 if TYPE_CHECKING:
+    from gtea.experiments.tune.attempt import Request
+    from gtea.experiments.tune.search import Listener, Search, Standing
+    from gtea.experiments.tune.trials import Trial
     from gtea.training.loop import Report
-    from gtea.tuning.attempt import Request
-    from gtea.tuning.study import Listener, Search, Standing
-    from gtea.tuning.trials import Trial
 
 _TRIALS = 20
 _TOP = 5
@@ -99,8 +99,8 @@ def command(
     Without one it is the paper's grid, less what --set settles. Killed at any moment, a search goes on with --resume
     to the same trials; with a higher --trials it goes on further.
     """
+    from gtea.experiments.tune.search import train_best, tune
     from gtea.training.request import LinkRequest, NodeRequest
-    from gtea.tuning.study import train_best, tune
 
     read = LinkRequest.read if task == "links" else NodeRequest.read
     asked = options_of(task, options)
@@ -128,9 +128,9 @@ def _search(
     no_prune: bool,
     settings: tuple[str, ...],
 ) -> Search:
-    from gtea.tuning.pruning import MedianRule
-    from gtea.tuning.space import paper_space, read_space
-    from gtea.tuning.study import Search
+    from gtea.experiments.tune.pruning import MedianRule
+    from gtea.experiments.tune.search import Search
+    from gtea.experiments.tune.space import paper_space, read_space
 
     if kind == "grid" and trials is not None:
         raise UsageError(
@@ -145,12 +145,12 @@ def _search(
 
 
 def _result(request: Request, search: Search, trials: list[Trial], out: Path) -> dict[str, Any]:
-    from gtea.drawing import can_draw
+    from gtea.experiments.drawing import can_draw
+    from gtea.experiments.tune.best import BEST
+    from gtea.experiments.tune.search import TABLE
+    from gtea.experiments.tune.search_figure import draw
+    from gtea.experiments.tune.trials import ranked
     from gtea.training.request import NodeRequest
-    from gtea.tuning.best import BEST
-    from gtea.tuning.picture import draw
-    from gtea.tuning.study import TABLE
-    from gtea.tuning.trials import ranked
 
     metric, top = request.config.train.metric, ranked(trials)[:_TOP]
     pictures = draw(out / TABLE, search.space, trials, metric) if can_draw() else []
@@ -182,7 +182,7 @@ def _show(result: dict[str, Any]) -> None:
     pictures = " and ".join(Path(path).name for path in result["pictures"])
     click.echo(f"all trials in {Path(result['table']).name}{', ' if pictures else ''}{pictures}")
     if not pictures:
-        from gtea.drawing import MISSING
+        from gtea.experiments.drawing import MISSING
 
         click.echo(MISSING)
     if "final" in result:
