@@ -17,8 +17,7 @@ from gtea.errors import ModelError
 from gtea.features.account_statistics import statistic_names, statistics
 from gtea.features.event_features import columns_of
 from gtea.features.neighbour_labels import KnownNeighbours
-from gtea.features.preprocessing import Preprocessing
-from gtea.features.scaling import ColumnScaler
+from gtea.features.scaling import ColumnScaler, RankScaler
 from gtea.runtime.jit import jit
 from gtea.runtime.rng import Purpose, fold, stream
 from gtea.store.account_keys import keys_of_nodes
@@ -149,12 +148,12 @@ def _normal(state: np.uint64, keys: NDArray[np.uint64], size: int) -> NDArray[np
     return rows
 
 
-class OwnRanks:
-    """Numbers from 0 to 1 for the nodes of one view."""
+class HeadInputs:
+    """What only the head reads about an account: rank inputs and neighbour labels, numbers from 0 to 1."""
 
-    def __init__(self, view: View, preprocessing: Preprocessing) -> None:
-        self._of_features = preprocessing.ranks
-        self._known = None if preprocessing.known is None else KnownNeighbours(view, preprocessing.known)
+    def __init__(self, view: View, ranks: RankScaler | None, labels: KnownLabels | None) -> None:
+        self._ranks = ranks
+        self._labels = None if labels is None else KnownNeighbours(view, labels)
 
     def rows(self, nodes: NDArray[np.int64], features: NDArray[np.float32]) -> NDArray[np.float32] | None:
         """One row for each node, [num_nodes, d_ranks]; None where nothing is asked for.
@@ -162,13 +161,13 @@ class OwnRanks:
         Args:
             features: What ``NodeFeatures`` says of the nodes.
         """
-        parts = [] if self._of_features is None else [self._of_features.transform(features)]
-        around = self.around(nodes)
-        if around is not None:
-            parts.append(around)
+        parts = [] if self._ranks is None else [self._ranks.transform(features)]
+        shares = self.label_shares(nodes)
+        if shares is not None:
+            parts.append(shares)
         return np.concatenate(parts, axis=1) if parts else None
 
-    def around(self, nodes: NDArray[np.int64]) -> NDArray[np.float32] | None:
-        """The last columns alone: the classes known around each node."""
-        # Roots: what a hub passes on from one partner to the next is a sliver, and slivers differ.
-        return None if self._known is None else np.sqrt(self._known.rows(nodes)).astype(np.float32)
+    def label_shares(self, nodes: NDArray[np.int64]) -> NDArray[np.float32] | None:
+        """The last columns alone: the shares of labelled neighbours in each class."""
+        # Square roots spread out the small shares that arrive through hubs.
+        return None if self._labels is None else np.sqrt(self._labels.rows(nodes)).astype(np.float32)

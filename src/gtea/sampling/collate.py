@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gtea.config import RunConfig
 from gtea.errors import UsageError
 from gtea.features.event_features import EventEncoder
-from gtea.features.node_features import NodeFeatures, OwnRanks
+from gtea.features.node_features import HeadInputs, NodeFeatures
 from gtea.features.preprocessing import Preprocessing
 from gtea.nn.batch import Batch, Histories
 from gtea.sampling.neighbours import NeighbourSampler, Strategy
@@ -42,13 +42,13 @@ class Collator:
         self._with_degrees = with_degrees
         self._sampler = NeighbourSampler(view, fanout, num_layers, strategy, seed)
         self._nodes = NodeFeatures(view, preprocessing.nodes)
-        self._ranks = OwnRanks(view, preprocessing)
+        self._head_inputs = HeadInputs(view, preprocessing.ranks, preprocessing.known)
 
     def batch(self, seeds: NDArray[np.integer[Any]], epoch: int = 0) -> Batch:
         """The batch of some seeds, each named once; row i of the model's output is seed i's."""
         found = self._sampler.sample(seeds, epoch)
         features = self._nodes.rows(found.nodes)
-        ranks = self._ranks.rows(found.nodes[: len(seeds)], features[: len(seeds)])
+        ranks = self._head_inputs.rows(found.nodes[: len(seeds)], features[: len(seeds)])
         return Batch(
             found.num_within,
             torch.from_numpy(features),

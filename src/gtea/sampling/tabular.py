@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gtea.features.node_features import NodeFeatures, OwnRanks
+from gtea.features.node_features import HeadInputs, NodeFeatures
 from gtea.features.pair_statistics import PairStatistics, since_together
 from gtea.features.preprocessing import Preprocessing
 from gtea.store.view import View
@@ -20,13 +20,13 @@ class NodeRows:
 
     def __init__(self, view: View, preprocessing: Preprocessing) -> None:
         self._nodes = NodeFeatures(view, preprocessing.nodes)
-        self._ranks = OwnRanks(view, preprocessing)
+        self._head_inputs = HeadInputs(view, preprocessing.ranks, preprocessing.known)
 
     def batch(self, seeds: NDArray[np.integer[Any]], epoch: int = 0) -> Tensor:
         """One row for each account, the same in every epoch."""
         nodes = np.asarray(seeds, dtype=np.int64)
-        features, around = self._nodes.rows(nodes), self._ranks.around(nodes)
-        return torch.from_numpy(features if around is None else np.concatenate([features, around], axis=1))
+        features, shares = self._nodes.rows(nodes), self._head_inputs.label_shares(nodes)
+        return torch.from_numpy(features if shares is None else np.concatenate([features, shares], axis=1))
 
 
 class PairRows:

@@ -12,7 +12,7 @@ from torch import nn
 
 from gtea.config import InputSpec, RunConfig, config_from_json
 from gtea.errors import ModelError, UsageError
-from gtea.features.node_features import OwnRanks
+from gtea.features.node_features import HeadInputs
 from gtea.features.preprocessing import Preprocessing
 from gtea.models.gtea import LinkPredictor, NodeClassifier
 from gtea.models.model_folder import SavedModel, load_model
@@ -93,7 +93,7 @@ class NodeModel(_Model):
             return self._sampled(self.network, store, cut).probabilities(nodes)
         unique, places = np.unique(nodes, return_inverse=True)
         z, x = self._known(store, cut, unique, way)
-        own = OwnRanks(store.as_of(cut), self.preprocessing)
+        own = HeadInputs(store.as_of(cut), self.preprocessing.ranks, self.preprocessing.known)
         parts = []
         with torch.inference_mode():
             for first in range(0, max(len(unique), 1), _AT_A_TIME):
