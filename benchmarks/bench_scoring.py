@@ -40,11 +40,11 @@ from gtea.config import RunConfig
 from gtea.features.node_features import NodeFeatures
 from gtea.features.preprocessing import input_spec, preprocessing_for
 from gtea.ingestion.ingest import ingest
-from gtea.models.gtea import NodeClassifier
+from gtea.models.gtea import GTEANodeClassifier
 from gtea.models.model_folder import SavedModel, save_model
 from gtea.sampling.collate import collator_for
 from gtea.scoring.exact import describe_nodes
-from gtea.scoring.options import Way
+from gtea.scoring.options import ScoringOptions
 from gtea.scoring.sampled import NodeScorer
 from gtea.scoring.scorer import NodeModel
 from gtea.scoring.table import score_accounts
@@ -123,7 +123,7 @@ def save_untrained(store: Store, folder: Path) -> None:
     config, cut = RunConfig(), store.as_of().cut
     preprocessing = preprocessing_for(store, cut, config)
     spec = input_spec(preprocessing)
-    network = NodeClassifier(config.model, spec, 2, seed=0)
+    network = GTEANodeClassifier(config.model, spec, 2, seed=0)
     described = {
         "run": config.to_json(), "task": "nodes", "classes": ["illicit", "normal"], "positive": "illicit",
         "input": vars(spec),
@@ -171,7 +171,7 @@ def score_exactly(options: argparse.Namespace) -> dict[str, Any]:
     _load_all(options)
     start, cpu_start = time.perf_counter(), time.process_time()
     store, model = Store.open(options.folder / "payments.store"), NodeModel.open(options.folder / "model", _CPU)
-    model.probabilities(store, store.as_of().cut, np.arange(store.num_nodes), Way(progress=listen))
+    model.probabilities(store, store.as_of().cut, np.arange(store.num_nodes), ScoringOptions(progress=listen))
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu_start
     starts = {stage: round(begun, 2) for stage, begun in stages.items()}
     peak_gb = round(resident("VmHWM") / 2**30, 2)

@@ -33,10 +33,10 @@ from torch.nn import functional
 from graphs import heavy_tailed_store
 from gtea.config import RunConfig, read_config, variant
 from gtea.features.preprocessing import input_spec, preprocessing_for
-from gtea.models.gtea import NodeClassifier
-from gtea.models.registry import NodeBatches, family_of
+from gtea.models.gtea import GTEANodeClassifier
+from gtea.models.registry import NodeBatches, entry_of
 from gtea.nn.batch import Batch, EventBatch
-from gtea.runtime.device import tiny_numbers_are_zero
+from gtea.runtime.device import flush_denormals
 from gtea.sampling.collate import Collator, collator_for
 from gtea.sampling.loader import Loader
 from interleave import machine, medians
@@ -53,7 +53,7 @@ RIVALS = ("padded", "packed", "pyg", "tgat")
 _GB = 2**30
 
 
-@tiny_numbers_are_zero()  # as in training; the rivals gain by it too
+@flush_denormals()  # as in training; the rivals gain by it too
 def main() -> None:
     """Measure and report."""
     options = _options()
@@ -85,9 +85,9 @@ class Bench:
         self.collator: Collator = collator_for(self.store, self.store.as_of().cut, self.preprocessing, self.config)
         self.spec = input_spec(self.preprocessing)
 
-    def ours(self) -> NodeClassifier:
+    def ours(self) -> GTEANodeClassifier:
         """GTEA_L+T."""
-        return NodeClassifier(self.config.model, self.spec, 2, seed=0)
+        return GTEANodeClassifier(self.config.model, self.spec, 2, seed=0)
 
     def seeds(self, number: int, size: int) -> np.ndarray[Any, np.dtype[np.int64]]:
         """The accounts of a batch: others in every batch."""
@@ -106,7 +106,7 @@ class Bench:
     def tgat_step(self, size: int) -> Callable[[int], object]:
         """The same of TGAT."""
         config = replace(self.config, model=variant("tgat"))
-        family = family_of(config.model)
+        family = entry_of(config.model)
         network = family.classifier(config.model, self.spec, 2, 0)
         batches = family.node_batches(self.store, self.store.as_of().cut, self.preprocessing, config)
         return self.step(network, size, batches)

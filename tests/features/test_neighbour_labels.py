@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.properties.graphs import CUT, PAST, futures, in_memory, pasts
 
-from gtea.features.neighbour_labels import KnownLabels, KnownNeighbours, known_labels
+from gtea.features.neighbour_labels import NeighbourLabels, NeighbourLabelShares, neighbour_labels_of
 from gtea.features.preprocessing import Preprocessing, fit_preprocessing
 from gtea.store.memory import store_in_memory
 from gtea.store.store import Store
@@ -22,10 +22,10 @@ CLASSES = ("bad", "good", "odd")
 AROUND_A = {"b": "bad", "c": "good", "d": "bad"}
 
 
-def known(store: Store, labels: dict[str, str]) -> KnownLabels:
+def known(store: Store, labels: dict[str, str]) -> NeighbourLabels:
     nodes = np.array([store.node(account) for account in labels], dtype=np.int64)
     targets = np.array([CLASSES.index(name) for name in labels.values()], dtype=np.int64)
-    return known_labels(store, nodes, targets, CLASSES)
+    return neighbour_labels_of(store, nodes, targets, CLASSES)
 
 
 def by_hand(view: View, labels: dict[int, int], node: int) -> np.ndarray:
@@ -60,7 +60,7 @@ def test_shares_are_what_the_formula_says(random_store: Callable[..., Store], di
     labels = {f"account-{i}": CLASSES[i % 3] for i in range(0, 30, 2)}
     by_node = {store.node(account): CLASSES.index(name) for account, name in labels.items()}
     view = store.as_of(cut)
-    rows = KnownNeighbours(view, known(store, labels)).rows(np.arange(store.num_nodes))
+    rows = NeighbourLabelShares(view, known(store, labels)).rows(np.arange(store.num_nodes))
     for node in range(store.num_nodes):
         np.testing.assert_allclose(rows[node], by_hand(view, by_node, node), atol=1e-4)
 
@@ -73,7 +73,7 @@ def test_an_account_s_own_label_never_shows(past, directed, own, others):
     first = known(store, {**labels, PAST[0]: "bad"})
     second = known(store, labels if own is None else {**labels, PAST[0]: own})
     asked = np.array([store.node(PAST[0])])
-    rows = [KnownNeighbours(store.as_of(CUT), labels).rows(asked).tobytes() for labels in (first, second)]
+    rows = [NeighbourLabelShares(store.as_of(CUT), labels).rows(asked).tobytes() for labels in (first, second)]
     assert rows[0] == rows[1]
 
 
@@ -84,14 +84,14 @@ def test_the_future_changes_nothing(past, one, other, directed):
         store = in_memory(events, directed=directed, extra_nodes=False)
         labels = known(store, {account: CLASSES[i % 3] for i, account in enumerate(PAST[::2])})
         nodes = np.array([store.node(account) for account in PAST])
-        rows.append(KnownNeighbours(store.as_of(CUT), labels).rows(nodes).tobytes())
+        rows.append(NeighbourLabelShares(store.as_of(CUT), labels).rows(nodes).tobytes())
     assert rows[0] == rows[1]
 
 
 def test_a_small_case() -> None:
     """a met b twice, c and x once; d met x once."""
     store = store_in_memory(["a", "b", "c", "a", "d"], ["b", "a", "a", "x", "x"], [1, 2, 3, 4, 5])
-    shares = KnownNeighbours(store.as_of(), known(store, AROUND_A)).rows(np.array([store.node("a")]))[0]
+    shares = NeighbourLabelShares(store.as_of(), known(store, AROUND_A)).rows(np.array([store.node("a")]))[0]
     twice, once = np.log(3), np.log(2)
     whole = twice + 2 * once
     expected = [twice / whole, once / whole, 0, once / whole / 2, 0, 0]
@@ -101,9 +101,9 @@ def test_a_small_case() -> None:
 def test_a_row_does_not_depend_on_the_others(random_store: Callable[..., Store]) -> None:
     store = random_store()
     labels = known(store, {f"account-{i}": CLASSES[i % 3] for i in range(20)})
-    together = KnownNeighbours(store.as_of(120), labels).rows(np.arange(store.num_nodes))
+    together = NeighbourLabelShares(store.as_of(120), labels).rows(np.arange(store.num_nodes))
     for node in (0, 3, 17):
-        alone = KnownNeighbours(store.as_of(120), labels).rows(np.array([node]))
+        alone = NeighbourLabelShares(store.as_of(120), labels).rows(np.array([node]))
         assert alone[0].tobytes() == together[node].tobytes()
 
 
@@ -111,11 +111,11 @@ def test_labels_of_accounts_that_a_store_doesn_t_know_are_no_trouble() -> None:
     trained = store_in_memory(["a", "b", "c", "d"], ["b", "c", "d", "a"], [1, 2, 3, 4])
     labels = known(trained, AROUND_A)
     other = store_in_memory(["a", "y"], ["b", "z"], [1, 2])
-    rows = KnownNeighbours(other.as_of(), labels).rows(np.arange(4))
+    rows = NeighbourLabelShares(other.as_of(), labels).rows(np.arange(4))
     assert rows[other.node("a")].tolist() == [1, 0, 0, 0, 0, 0]
     assert not rows[[other.node("y"), other.node("z")]].any()
-    nothing = KnownLabels(CLASSES, (), ())
-    assert not KnownNeighbours(other.as_of(), nothing).rows(np.arange(4)).any()
+    nothing = NeighbourLabels(CLASSES, (), ())
+    assert not NeighbourLabelShares(other.as_of(), nothing).rows(np.arange(4)).any()
 
 
 def test_it_goes_into_a_model_s_file_and_comes_back(random_store: Callable[..., Store]) -> None:

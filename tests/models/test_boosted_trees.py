@@ -1,4 +1,4 @@
-"""Trees: what they learn, and that our arrays say exactly what scikit-learn's trees say."""
+"""TreeArrays: what they learn, and that our arrays say exactly what scikit-learn's trees say."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from safetensors.torch import load, save
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from gtea.errors import ModelError
-from gtea.models.boosted_trees import Forest, PairForest
+from gtea.models.boosted_trees import BoostedTrees, PairBoostedTrees
 
 
 def examples(num_classes: int, num_rows: int = 400, seed: int = 0):
@@ -23,7 +23,7 @@ def examples(num_classes: int, num_rows: int = 400, seed: int = 0):
     return rows, targets, chance.uniform(0.5, 2, num_rows)
 
 
-def grown(forest: Forest, rows, targets, weights) -> Forest:
+def grown(forest: BoostedTrees, rows, targets, weights) -> BoostedTrees:
     forest.fit(torch.from_numpy(rows), torch.from_numpy(targets), torch.from_numpy(weights))
     return forest
 
@@ -31,7 +31,7 @@ def grown(forest: Forest, rows, targets, weights) -> Forest:
 @pytest.mark.parametrize("num_classes", [2, 3, 5])
 def test_it_says_what_scikit_learn_says(num_classes: int) -> None:
     rows, targets, weights = examples(num_classes)
-    forest = grown(Forest(5, num_classes, seed=0), rows, targets, weights)
+    forest = grown(BoostedTrees(5, num_classes, seed=0), rows, targets, weights)
     rival = HistGradientBoostingClassifier(random_state=0, early_stopping=False)
     rival.fit(rows, targets, sample_weight=weights)
     others, *_ = examples(num_classes, 2000, seed=1)
@@ -44,8 +44,8 @@ def test_it_says_what_scikit_learn_says(num_classes: int) -> None:
 
 def test_of_pairs_it_gives_one_logit() -> None:
     rows, targets, weights = examples(2)
-    forest = grown(PairForest(5, seed=0), rows, targets.astype(np.float32), weights)
-    both = grown(Forest(5, 2, seed=0), rows, targets, weights)
+    forest = grown(PairBoostedTrees(5, seed=0), rows, targets.astype(np.float32), weights)
+    both = grown(BoostedTrees(5, 2, seed=0), rows, targets, weights)
     logits = forest(torch.from_numpy(rows))
     assert torch.allclose(logits.sigmoid(), torch.softmax(both(torch.from_numpy(rows)), 1)[:, 1], atol=1e-12)
     assert ((logits > 0).numpy() == targets).mean() > 0.9
@@ -53,20 +53,20 @@ def test_of_pairs_it_gives_one_logit() -> None:
 
 def test_a_class_that_training_lacks_has_probability_zero() -> None:
     rows, targets, weights = examples(2)
-    forest = grown(Forest(5, 4, seed=0), rows, np.array([1, 3])[targets], weights)
+    forest = grown(BoostedTrees(5, 4, seed=0), rows, np.array([1, 3])[targets], weights)
     answers = torch.softmax(forest(torch.from_numpy(rows)), dim=1).numpy()
     assert (answers[:, [0, 2]] == 0).all()
-    rival = grown(Forest(5, 2, seed=0), rows, targets, weights)
+    rival = grown(BoostedTrees(5, 2, seed=0), rows, targets, weights)
     assert np.allclose(answers[:, [1, 3]], torch.softmax(rival(torch.from_numpy(rows)), dim=1), atol=1e-12)
-    alone = grown(Forest(5, 4, seed=0), rows, np.full(len(rows), 2), weights)
+    alone = grown(BoostedTrees(5, 4, seed=0), rows, np.full(len(rows), 2), weights)
     assert torch.softmax(alone(torch.from_numpy(rows[:2])), dim=1).tolist() == [[0, 0, 1, 0]] * 2
 
 
 def test_it_is_saved_as_numbers_and_the_same_bytes_each_time() -> None:
-    made = [grown(Forest(5, 3, seed=0), *examples(3)) for _ in range(2)]
+    made = [grown(BoostedTrees(5, 3, seed=0), *examples(3)) for _ in range(2)]
     contents = [save(forest.state_dict()) for forest in made]
     assert contents[0] == contents[1]
-    read = Forest(5, 3, seed=9)
+    read = BoostedTrees(5, 3, seed=9)
     read.load_state_dict(load(contents[0]))
     rows = torch.from_numpy(examples(3)[0])
     assert torch.equal(read(rows), made[0](rows))
@@ -84,20 +84,22 @@ def test_it_is_saved_as_numbers_and_the_same_bytes_each_time() -> None:
     ],
 )
 def test_trees_that_lead_nowhere_are_refused(name: str, place: int, value: int) -> None:
-    state = grown(Forest(5, 3, seed=0), *examples(3)).state_dict()
+    state = grown(BoostedTrees(5, 3, seed=0), *examples(3)).state_dict()
     state[name] = state[name].clone()
     state[name][place] = value
     with pytest.raises(ModelError, match="its trees don't fit together"):
-        Forest(5, 3, seed=0).load_state_dict(state)
+        BoostedTrees(5, 3, seed=0).load_state_dict(state)
 
 
 def test_arrays_of_other_lengths_or_kinds_are_refused() -> None:
-    state = grown(Forest(5, 3, seed=0), *examples(3)).state_dict()
+    state = grown(BoostedTrees(5, 3, seed=0), *examples(3)).state_dict()
     with pytest.raises(ModelError, match="its trees don't fit together"):
-        Forest(5, 3, seed=0).load_state_dict({**state, "node_value": state["node_value"][:-1]})
+        BoostedTrees(5, 3, seed=0).load_state_dict({**state, "node_value": state["node_value"][:-1]})
     with pytest.raises(ModelError, match="its trees don't fit together"):
-        Forest(5, 3, seed=0).load_state_dict({**state, "node_left": state["node_left"].int()})
+        BoostedTrees(5, 3, seed=0).load_state_dict({**state, "node_left": state["node_left"].int()})
     with pytest.raises(ModelError, match="its trees don't fit together"):
-        Forest(5, 4, seed=0).load_state_dict(state)
+        BoostedTrees(5, 4, seed=0).load_state_dict(state)
     with pytest.raises(ModelError, match="its trees don't fit together"):
-        Forest(5, 3, seed=0).load_state_dict({name: array for name, array in state.items() if name != "tree_root"})
+        BoostedTrees(5, 3, seed=0).load_state_dict(
+            {name: array for name, array in state.items() if name != "tree_root"}
+        )

@@ -86,7 +86,7 @@ def test_the_other_end_sees_the_same_but_who_sent(name: str) -> None:
     features = histories.features.clone()
     features[:, SENT] *= -1
     with torch.no_grad():
-        e_here, alpha_here, e_there, alpha_there = encoder.both_looks(histories)
+        e_here, alpha_here, e_there, alpha_there = encoder.encode_both_ends(histories)
         for made, expected in zip((e_here, alpha_here), encoder(histories), strict=True):
             assert torch.equal(made, expected)
         turned = dataclasses.replace(histories, features=features)

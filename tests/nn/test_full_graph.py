@@ -9,13 +9,13 @@ import torch
 from tests.nn.examples import SPEC, random_batch, seeded
 
 from gtea.config import Attention, ModelConfig
-from gtea.nn.full_graph import aggregate_graph, attend, neighbourhoods
+from gtea.nn.full_graph import aggregate_graph, attend_all, attended_run
 from gtea.nn.model import GTEA
 
 
 @pytest.mark.parametrize("part", [1, 3, 1000])
 @pytest.mark.parametrize(("d_node", "limit"), [(0, 0.0), (3, 0.0), (3, 0.5)])
-@pytest.mark.parametrize("num_within", [(9, 9, 9), (2, 5, 9)], ids=["whole graph", "surroundings"])
+@pytest.mark.parametrize("num_within", [(9, 9, 9), (2, 5, 9)], ids=["whole graph", "full_subgraph"])
 @pytest.mark.parametrize("attention", ["sparsemax", "softmax", "entmax15"])
 def test_it_equals_the_batch(
     attention: Attention, num_within: tuple[int, ...], d_node: int, limit: float, part: int
@@ -34,8 +34,8 @@ def test_it_equals_the_batch(
         for targets in (range(2), range(2, len(offset) - 1)):
             own = offset[targets.start : targets.stop + 1]
             looks = slice(int(own[0]), int(own[-1]))
-            slots = attend(model, alpha_tilde[edge][looks], own - own[0], batch.neighbour[present][looks])
-            runs.append(neighbourhoods(targets, slots, e_tilde[edge][looks][slots.edge]))
+            slots = attend_all(model, alpha_tilde[edge][looks], own - own[0], batch.neighbour[present][looks])
+            runs.append(attended_run(targets, slots, e_tilde[edge][looks][slots.edge]))
         z = aggregate_graph(model, batch.node_features, runs, batch.num_within, part=part)
         torch.testing.assert_close(z, model(batch), atol=1e-12, rtol=0)
 

@@ -37,7 +37,7 @@ def test_the_order_of_neighbours_edges_and_nodes_changes_nothing(name: str, seed
 
 
 def shuffled(batch: Batch, seed: int) -> Batch:
-    """The same neighbourhoods: neighbours in other places, edges and the outermost nodes under other numbers."""
+    """The same attended_run: neighbours in other places, edges and the outermost nodes under other numbers."""
     generator = seeded(seed)
     places = torch.stack([torch.randperm(batch.edge.shape[1], generator=generator) for _ in batch.edge])
     edges = torch.randperm(batch.histories.num_edges, generator=generator)

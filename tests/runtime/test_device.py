@@ -7,7 +7,7 @@ import threading
 import pytest
 import torch
 
-from gtea.runtime.device import tiny_numbers_are_zero
+from gtea.runtime.device import flush_denormals
 
 TINY = torch.finfo(torch.float32).tiny
 
@@ -19,16 +19,16 @@ def halved() -> float:
 
 def test_they_are_zero_inside_and_as_before_afterwards() -> None:
     assert halved() > 0
-    with tiny_numbers_are_zero():
+    with flush_denormals():
         assert halved() == 0
-        with tiny_numbers_are_zero():
+        with flush_denormals():
             assert halved() == 0
         assert halved() == 0  # the inner one leaves what it found
     assert halved() > 0
 
 
 def test_a_failure_puts_things_back() -> None:
-    with pytest.raises(KeyError), tiny_numbers_are_zero():
+    with pytest.raises(KeyError), flush_denormals():
         raise KeyError
     assert halved() > 0
 
@@ -37,7 +37,7 @@ def test_a_thread_that_is_there_already_does_not_notice() -> None:
     ask, found = threading.Event(), []
     thread = threading.Thread(target=lambda: (ask.wait(), found.append(halved())))
     thread.start()
-    with tiny_numbers_are_zero():
+    with flush_denormals():
         ask.set()
         thread.join()
     assert found[0] > 0

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from gtea.runtime.parallel import side_by_side
+from gtea.runtime.parallel import parallel_map
 
 CPU = torch.device("cpu")
 
@@ -26,7 +26,7 @@ def parts() -> list[str]:
 
 
 def test_the_results_are_those_of_map() -> None:
-    assert list(side_by_side(lambda x: x * x, range(100), CPU)) == [x * x for x in range(100)]
+    assert list(parallel_map(lambda x: x * x, range(100), CPU)) == [x * x for x in range(100)]
 
 
 def test_two_are_at_work_at_once_each_with_one_thread_of_torch() -> None:
@@ -36,7 +36,7 @@ def test_two_are_at_work_at_once_each_with_one_thread_of_torch() -> None:
         meet.wait()
         return threading.current_thread().name, torch.get_num_threads()
 
-    found = list(side_by_side(work, range(2), CPU))
+    found = list(parallel_map(work, range(2), CPU))
     assert len({name for name, _ in found}) == 2
     assert [threads for _, threads in found] == [1, 1]
     assert torch.get_num_threads() == 2
@@ -50,13 +50,13 @@ def test_an_error_reaches_the_caller_and_leaves_nothing_behind() -> None:
         return item
 
     with pytest.raises(ValueError, match="three"):
-        list(side_by_side(work, range(50), CPU))
+        list(parallel_map(work, range(50), CPU))
     assert torch.get_num_threads() == 2
     assert parts() == []
 
 
 def test_who_stops_listening_leaves_nothing_behind() -> None:
-    results = side_by_side(lambda x: x, range(1000), CPU)
+    results = parallel_map(lambda x: x, range(1000), CPU)
     assert next(results) == 0
     results.close()  # type: ignore[attr-defined]
     assert torch.get_num_threads() == 2
@@ -64,4 +64,4 @@ def test_who_stops_listening_leaves_nothing_behind() -> None:
 
 
 def test_a_single_part_keeps_all_threads() -> None:
-    assert list(side_by_side(lambda _: torch.get_num_threads(), [0], CPU)) == [2]
+    assert list(parallel_map(lambda _: torch.get_num_threads(), [0], CPU)) == [2]

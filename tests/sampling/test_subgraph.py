@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from gtea.errors import UsageError
-from gtea.sampling.subgraph import surroundings
+from gtea.sampling.subgraph import full_subgraph
 from gtea.store.graph import graph_of
 
 
@@ -19,7 +19,7 @@ def within(view, seeds, hops):
 @pytest.mark.parametrize("seeds", [[3], [7, 0, 12], []])
 def test_everybody_within_reach_and_all_that_they_look_at(random_store, directed, cut, seeds):
     view = random_store(num_events=60, directed=directed).as_of(cut)
-    around = surroundings(graph_of(view), np.array(seeds, dtype=np.int64), 2)
+    around = full_subgraph(graph_of(view), np.array(seeds, dtype=np.int64), 2)
     assert around.nodes[: len(seeds)].tolist() == seeds
     assert [set(around.nodes[:count]) for count in around.num_within] == [
         within(view, seeds, hops) for hops in range(3)
@@ -36,7 +36,7 @@ def test_everybody_within_reach_and_all_that_they_look_at(random_store, directed
 
 def test_all_nodes_are_the_whole_graph_in_the_stores_order(random_store):
     store = random_store()
-    around = surroundings(graph_of(store.as_of()), np.arange(store.num_nodes), 3)
+    around = full_subgraph(graph_of(store.as_of()), np.arange(store.num_nodes), 3)
     assert around.num_within == (store.num_nodes,) * 4
     assert around.nodes.tolist() == list(range(store.num_nodes))
     assert around.slot.tolist() == list(range(len(store.arrays.slot_edge)))
@@ -45,13 +45,13 @@ def test_all_nodes_are_the_whole_graph_in_the_stores_order(random_store):
 
 def test_seeds_are_named_once(random_store):
     with pytest.raises(UsageError, match="seeds: each may be named once"):
-        surroundings(graph_of(random_store().as_of()), np.array([1, 1]), 2)
+        full_subgraph(graph_of(random_store().as_of()), np.array([1, 1]), 2)
 
 
 def test_all_nodes_in_order_see_what_they_see_in_any_order(random_store):
     view = random_store().as_of(100)
     graph, everybody = graph_of(view), np.arange(view.store.num_nodes)
-    straight, reverse = surroundings(graph, everybody, 2), surroundings(graph, everybody[::-1], 2)
+    straight, reverse = full_subgraph(graph, everybody, 2), full_subgraph(graph, everybody[::-1], 2)
     assert straight.num_within == reverse.num_within
     for node in everybody:
         place = len(everybody) - 1 - node

@@ -13,17 +13,17 @@ import torch
 from gtea.config import ModelConfig, RunConfig
 from gtea.config.run_config import FeaturesConfig, SamplingConfig
 from gtea.errors import ModelError
-from gtea.features.neighbour_labels import known_labels
+from gtea.features.neighbour_labels import neighbour_labels_of
 from gtea.features.preprocessing import input_spec, preprocessing_for
-from gtea.models.gtea import LinkPredictor, NodeClassifier
+from gtea.models.gtea import GTEALinkNetwork, GTEANodeClassifier
 from gtea.models.model_folder import SavedModel
-from gtea.scoring.options import EXACT, Way
+from gtea.scoring.options import EXACT, ScoringOptions
 from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.store import Store
 
 CPU = torch.device("cpu")
 CUT = 150
-SAMPLED = Way(sampled=True)
+SAMPLED = ScoringOptions(sampled=True)
 both_directions = pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 
 
@@ -34,10 +34,10 @@ def saved_model(
     sampling = SamplingConfig(max_events=5, fanout=100, batch_size=4)
     features = FeaturesConfig(("given", "statistics"), pairs=pairs, ranks=ranks, known=known)
     config = RunConfig(model=model, sampling=sampling, features=features)
-    labels = known_labels(store, np.arange(8), np.arange(8) % 3, ["a", "b", "c"])
+    labels = neighbour_labels_of(store, np.arange(8), np.arange(8) % 3, ["a", "b", "c"])
     preprocessing = preprocessing_for(store, CUT, config, known=labels)
     spec = input_spec(preprocessing)
-    network = LinkPredictor(model, spec, 1) if task == "links" else NodeClassifier(model, spec, 3, 1)
+    network = GTEALinkNetwork(model, spec, 1) if task == "links" else GTEANodeClassifier(model, spec, 3, 1)
     described = {
         "run": config.to_json(), "task": task, "classes": ["a", "b", "c"], "positive": None, "input": vars(spec),
     }  # fmt: skip

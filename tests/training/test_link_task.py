@@ -20,10 +20,10 @@ from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.store import Store
 from gtea.tasks.link_split import split_links
 from gtea.training.fit import train_task
-from gtea.training.link_task import LinkRun
-from gtea.training.loop import silent
+from gtea.training.link_task import LinkTask
+from gtea.training.loop import no_report
 
-Make = Callable[..., LinkRun]
+Make = Callable[..., LinkTask]
 Run = Callable[..., Any]
 Row = tuple[str, str, int, float]
 USERS, ITEMS = 12, 8
@@ -62,19 +62,19 @@ def stored(rows: Sequence[Row], out: Path) -> Store:
 
 @pytest.fixture
 def run_of(store: Store, tmp_path: Path) -> Make:
-    def make(name: str = "m", *settings: str, events: Store = store) -> LinkRun:
+    def make(name: str = "m", *settings: str, events: Store = store) -> LinkTask:
         config = read_config(None, [*SMALL, *settings])
         split = split_links(events, protocol=config.split.protocol)
-        return LinkRun(events, split, config, tmp_path / name, torch.device("cpu"))
+        return LinkTask(events, split, config, tmp_path / name, torch.device("cpu"))
 
     return make
 
 
 def test_the_same_seed_gives_the_same_bytes(run_of: Make) -> None:
     first, again, other = run_of("a"), run_of("b", "train.workers=0"), run_of("c", "train.seed=1")
-    train_task(first, silent)
-    train_task(again, silent)
-    train_task(other, silent)
+    train_task(first, no_report)
+    train_task(again, no_report)
+    train_task(other, no_report)
     assert weights_digest(first.folder) == weights_digest(again.folder)
     assert weights_digest(first.folder) != weights_digest(other.folder)
 
@@ -83,12 +83,12 @@ def test_the_same_seed_gives_the_same_bytes(run_of: Make) -> None:
 @pytest.mark.parametrize("seconds", ["0", "1000"])
 def test_a_killed_run_goes_on_to_the_same_bytes(run_of: Make, batches: int, seconds: str) -> None:
     whole, run = run_of("whole"), run_of("killed", f"train.checkpoint_seconds={seconds}")
-    train_task(whole, silent)
+    train_task(whole, no_report)
     with pytest.raises(Killed):
         train_task(run, killed_after(batches))
     with pytest.raises(ModelError, match="is a run that has not finished"):
         LinkModel.open(run.folder, torch.device("cpu"))
-    train_task(run, silent, resume=True)
+    train_task(run, no_report, resume=True)
     assert weights_digest(run.folder) == weights_digest(whole.folder)
     assert (run.folder / "metrics.jsonl").read_text() == (whole.folder / "metrics.jsonl").read_text()
 
@@ -99,13 +99,13 @@ def test_a_resumed_run_must_have_the_same_windows(run_of: Make, store: Store) ->
         train_task(run, killed_after(1))
     later = dataclasses.replace(run, split=split_links(store, graph_until=140))
     with pytest.raises(UsageError, match=r"task\.split\.graph_until was"):
-        train_task(later, silent, resume=True)
+        train_task(later, no_report, resume=True)
 
 
 @pytest.mark.parametrize("head", ["pair", "ordered_pair"])
 def test_habits_are_learnt_from_the_pairs_own_histories(run_of: Make, head: str) -> None:
     """A pair that has met meets again; the negatives never met."""
-    model = train_task(run_of("m", f"model.link_head={head}", "train.epochs=15", "model.dropout=0"), silent)
+    model = train_task(run_of("m", f"model.link_head={head}", "train.epochs=15", "model.dropout=0"), no_report)
     assert model.config["task"] == "links"
     assert model.metrics["test"]["average_precision"] > 0.85
     assert set(model.metrics["test"]) >= {"accuracy", "macro_f1", "roc_auc", "mrr"}
@@ -115,7 +115,7 @@ def test_habits_are_learnt_from_the_pairs_own_histories(run_of: Make, head: str)
 def test_the_paper_s_setting_trains(run_of: Make) -> None:
     run = run_of("m", "features.nodes=random", "split.protocol=paper")
     assert run.split.test.as_of == run.split.train.as_of
-    model = train_task(run, silent)
+    model = train_task(run, no_report)
     card = (run.folder / "MODEL_CARD.md").read_text()
     assert "will two accounts have an event" in card
     assert f"{model.metrics['test']['roc_auc']:.4f}" in card
@@ -132,7 +132,7 @@ def test_the_test_window_changes_no_weight(run_of: Make, tmp_path: Path) -> None
     other = run_of("b", "model.link_head=pair", events=stored(rows, tmp_path / "s"))
     assert other.split.validation.window == run.split.validation.window
     assert other.store.num_nodes == run.store.num_nodes + 1
-    first, second = train_task(run, silent), train_task(other, silent)
+    first, second = train_task(run, no_report), train_task(other, no_report)
     assert weights_digest(run.folder) == weights_digest(other.folder)
     assert first.metrics["validation"] == second.metrics["validation"]
     assert (run.folder / "preprocessing.json").read_bytes() == (other.folder / "preprocessing.json").read_bytes()
@@ -175,9 +175,9 @@ def test_labelled_pairs_judge_a_model(gtea: Run, store: Store, trained: Path, tm
     told = "src,dst,label\n" + "".join(f"u00,{name},{'yes' if name in likeliest else 'no'}\n" for name in ids)
     (tmp_path / "pairs.csv").write_text(told)
     words = ("evaluate", trained, store.path, "--pairs", tmp_path / "pairs.csv")
-    judged = json.loads(gtea(*words, "--json").out)
-    assert judged["pairs"] == 6
-    assert judged["metrics"]["average_precision"] == 1
+    metrics_of = json.loads(gtea(*words, "--json").out)
+    assert metrics_of["pairs"] == 6
+    assert metrics_of["metrics"]["average_precision"] == 1
     assert json.loads(gtea(*words, "--positive", "no", "--json").out)["metrics"]["roc_auc"] == 0
     assert "average_precision" in gtea(*words).out
     outcome = gtea(*words, "--positive", "maybe")

@@ -16,9 +16,9 @@ from gtea.store.account_keys import keys_of_nodes
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels, labels_of
 from gtea.tasks.splits import stratified_folds
-from gtea.training.account_task import NodeRun
 from gtea.training.fit import train_task
-from gtea.training.loop import silent
+from gtea.training.loop import no_report
+from gtea.training.node_task import NodeTask
 
 DEPARTMENTS = ("law", "sales", "store")
 
@@ -48,20 +48,20 @@ def departments(store: Store) -> Labels:
     return labels_of(nodes, targets, DEPARTMENTS, store, "people", np.ones(len(nodes)))
 
 
-def run_of(store: Store, folder: Path, labels: Labels, *settings: str) -> NodeRun:
+def run_of(store: Store, folder: Path, labels: Labels, *settings: str) -> NodeTask:
     config = read_config(None, [*SMALL, "train.metric=accuracy", "train.epochs=20", "model.d_edge=8", *settings])
-    return NodeRun(store, labels, None, stratified_folds(labels, store, k=5)[0], config, folder, CPU)
+    return NodeTask(store, labels, None, stratified_folds(labels, store, k=5)[0], config, folder, CPU)
 
 
 @pytest.mark.parametrize("family", ["gtea", "gcn", "tgat", "tree"])
 def test_company_tells_where_nothing_else_does(letters: Store, tmp_path: Path, family: str) -> None:
     run = run_of(letters, tmp_path / "m", departments(letters), f"model.family={family}", "features.known=true")
-    assert train_task(run, silent).metrics["test"]["accuracy"] > 0.75
+    assert train_task(run, no_report).metrics["test"]["accuracy"] > 0.75
 
 
 def test_and_without_it_a_tree_is_at_chance(letters: Store, tmp_path: Path) -> None:
     run = run_of(letters, tmp_path / "m", departments(letters), "model.family=tree", "features.known=false")
-    assert train_task(run, silent).metrics["test"]["accuracy"] < 0.6
+    assert train_task(run, no_report).metrics["test"]["accuracy"] < 0.6
 
 
 @pytest.mark.parametrize("family", ["gtea", "tree"])
@@ -76,7 +76,7 @@ def test_labels_outside_the_training_part_change_no_weight_and_no_score(
     for name, known in (("a", labels), ("b", dataclasses.replace(labels, targets=targets))):
         run = run_of(letters, tmp_path / name, labels, f"model.family={family}", "features.known=true")
         run = dataclasses.replace(run, labels=known)
-        train_task(run, silent)
+        train_task(run, no_report)
         model = NodeModel.open(run.folder, CPU)
         made.append(model.probabilities(letters, letters.end, labels.nodes).tobytes())
     assert made[0] == made[1]
@@ -85,7 +85,7 @@ def test_labels_outside_the_training_part_change_no_weight_and_no_score(
 def test_only_the_training_part_is_written_into_the_model(letters: Store, tmp_path: Path) -> None:
     labels = departments(letters)
     run = run_of(letters, tmp_path / "m", labels, "model.family=tree", "features.known=true")
-    train_task(run, silent)
+    train_task(run, no_report)
     known = NodeModel.open(run.folder, CPU).preprocessing.known
     assert known is not None
     card = (run.folder / "MODEL_CARD.md").read_text()

@@ -28,7 +28,7 @@ _ILLICIT_SHARE = 0.3
 def command(out: str, accounts: int, events: int, as_json: bool) -> None:
     """Generate payments, ingest them, train GTEA, and rank the accounts; a tree on account statistics to compare.
 
-    Both are trained on the earliest 60 % of the accounts and judged on the latest 20 %. A few minutes on two cores.
+    Both are trained on the earliest 60 % of the accounts and metrics_of on the latest 20 %. A few minutes on two cores.
     Safe to repeat: the store of an earlier run is replaced, and its model used again if it would come out the same.
     """
     started = time.monotonic()

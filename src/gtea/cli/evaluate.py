@@ -48,14 +48,14 @@ def command(
     """
     from gtea.runtime.device import resolve_device
     from gtea.scoring.evaluate import evaluate_accounts, evaluate_pairs
-    from gtea.scoring.options import Way
+    from gtea.scoring.options import ScoringOptions
 
     if (labels is None) == (pairs is None):
         raise UsageError("--labels, --pairs: give one of them: labelled accounts, or labelled pairs.")
     if labels is not None and positive is not None:
         raise UsageError("--positive: has no meaning with --labels: the model knows its own. Leave it out.")
     with progress_bar() as progress:
-        way = Way(sampled, None if cache is None else Path(cache), progress)
+        way = ScoringOptions(sampled, None if cache is None else Path(cache), progress)
         asked: dict[str, Any] = {"as_of": as_of, "unknown": unknown, "way": way, "device": resolve_device(device)}
         if pairs is None:
             result = evaluate_accounts(Path(model), Path(store), labels, **asked)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gtea.experiments.paper.experiment import Experiment
     from gtea.experiments.paper.plan import Plan, Point
     from gtea.experiments.paper.rows import Row
-    from gtea.experiments.paper.run_jobs import Listener, Standing
+    from gtea.experiments.paper.run_jobs import JobListener, JobStatus
     from gtea.experiments.paper.subject import Subject
 
 _LISTS = ("--data", "--models", "--axes")
@@ -136,7 +136,7 @@ def ablation_command(models: tuple[str, ...], axes: tuple[str, ...], as_json: bo
     """GTEA with one thing changed at a time, on the same folds or seeds.
 
     attention: sparsemax, softmax, entmax15. time: with and without +T. edges: hand-made (GTEA_HE) and learnt.
-    max_events and fanout: how much of the surroundings is read. What Table 1 has is not run again.
+    max_events and fanout: how much of the full_subgraph is read. What Table 1 has is not run again.
 
     \b
       gtea reproduce ablation --data ethereum_phishing --protocol paper --axes attention
@@ -329,7 +329,7 @@ def _say_where(paths: Sequence[Path], pictures: Sequence[Path]) -> None:
 
 
 @contextlib.contextmanager
-def run_lines() -> Iterator[Listener]:
+def run_lines() -> Iterator[JobListener]:
     """A line on standard error for every run that ends; on a terminal also a bar for what is under way."""
     if not sys.stderr.isatty():
         yield lambda standing: click.echo(run_line(standing), err=True) if standing.outcome else None
@@ -343,7 +343,7 @@ def run_lines() -> Iterator[Listener]:
     ) as bar:
         task = bar.add_task("runs", total=None)
 
-        def show(standing: Standing) -> None:
+        def show(standing: JobStatus) -> None:
             if standing.outcome is not None:
                 console.print(run_line(standing), markup=False)
             under_way = "" if standing.report is None else f": {trial_line(standing.report)}"
@@ -353,7 +353,7 @@ def run_lines() -> Iterator[Listener]:
         yield show
 
 
-def run_line(standing: Standing) -> str:
+def run_line(standing: JobStatus) -> str:
     """A run that has ended, and where the experiment stands."""
     outcome = standing.outcome
     assert outcome is not None

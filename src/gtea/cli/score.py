@@ -55,7 +55,7 @@ def command(
     where it was.
     """
     from gtea.runtime.device import resolve_device
-    from gtea.scoring.options import Way
+    from gtea.scoring.options import ScoringOptions
     from gtea.scoring.table import score_accounts, score_pairs
 
     if accounts is not None and pairs is not None:
@@ -63,7 +63,7 @@ def command(
     if accounts is None and pairs is None and given("unknown"):
         raise UsageError("--unknown: has no meaning without --accounts or --pairs. Leave it out.")
     with progress_bar() as progress:
-        way = Way(sampled, None if cache is None else Path(cache), progress)
+        way = ScoringOptions(sampled, None if cache is None else Path(cache), progress)
         asked: dict[str, Any] = {"as_of": as_of, "unknown": unknown, "way": way, "device": resolve_device(device)}
         if pairs is None:
             result = score_accounts(Path(model), Path(store), Path(out), accounts=accounts, **asked)

@@ -15,10 +15,10 @@ from gtea.cli.train import device_option, options_of, print_left_out, unknown_op
 from gtea.errors import UsageError
 
 if TYPE_CHECKING:
-    from gtea.experiments.tune.attempt import Request
-    from gtea.experiments.tune.search import Listener, Search, Standing
+    from gtea.experiments.tune.attempt import TrainingRequest
+    from gtea.experiments.tune.search import Search, SearchListener, SearchStatus
     from gtea.experiments.tune.trials import Trial
-    from gtea.training.loop import Report
+    from gtea.training.loop import TrainingReport
 
 _TRIALS = 20
 _TOP = 5
@@ -79,7 +79,7 @@ def command(
 ) -> None:
     """Find settings for STORE by the validation part, never by the test part.
 
-    Each trial trains on the training part and is judged by train.metric of the validation part; the test part is not
+    Each trial trains on the training part and is metrics_of by train.metric of the validation part; the test part is not
     looked at. The best settings go to DIR/best.toml, all trials to DIR/trials.csv and trials.png.
 
     \b
@@ -120,7 +120,7 @@ def command(
 
 
 def _search(
-    request: Request,
+    request: TrainingRequest,
     kind: Any,
     trials: int | None,
     space: str | None,
@@ -144,7 +144,7 @@ def _search(
     return Search(kind, searched, _TRIALS if trials is None else trials, seed, None if no_prune else MedianRule())
 
 
-def _result(request: Request, search: Search, trials: list[Trial], out: Path) -> dict[str, Any]:
+def _result(request: TrainingRequest, search: Search, trials: list[Trial], out: Path) -> dict[str, Any]:
     from gtea.experiments.drawing import can_draw
     from gtea.experiments.tune.best import BEST
     from gtea.experiments.tune.search import TABLE
@@ -210,7 +210,7 @@ def _text(value: Any) -> str:
 
 
 @contextlib.contextmanager
-def tuning_bar() -> Iterator[Listener]:
+def tuning_bar() -> Iterator[SearchListener]:
     """A progress bar over trials on standard error, the one that runs below it; silent where that is no terminal."""
     if not sys.stderr.isatty():
         yield lambda standing: None
@@ -225,7 +225,7 @@ def tuning_bar() -> Iterator[Listener]:
 
         shown = 0
 
-        def show(standing: Standing) -> None:
+        def show(standing: SearchStatus) -> None:
             nonlocal shown
             if standing.number != shown:
                 shown = standing.number
@@ -239,13 +239,13 @@ def tuning_bar() -> Iterator[Listener]:
         yield show
 
 
-def trial_line(report: Report) -> str:
+def trial_line(report: TrainingReport) -> str:
     """Where the trial that runs stands, in less room than a training of its own has."""
     best = "" if report.best is None else f", best {report.best:.4f}"
     return f"epoch {report.epoch + 1} of {report.epochs}: loss {report.loss:.4f}{best}"
 
 
-def search_line(standing: Standing) -> str:
+def search_line(standing: SearchStatus) -> str:
     """Where a search stands, in one line."""
     best = "" if standing.best is None else f", best {standing.report.metric.replace('_', ' ')} {standing.best:.4f}"
     return f"trial {standing.number} of {standing.trials}{best}"

@@ -112,15 +112,15 @@ class InputSpec:
     longest_period: float
     d_pair_statistics: int = 0
     d_ranks: int = 0
-    d_known: int = 0
+    d_neighbour_labels: int = 0
     """How many of the ranks, the last ones, tell of the classes known around a node."""
 
     def __post_init__(self) -> None:
         _require_at_least("input.d_node_features", self.d_node_features, 0)
         _require_at_least("input.d_event_features", self.d_event_features, 0)
         _require_at_least("input.d_pair_statistics", self.d_pair_statistics, 0)
-        _require_at_least("input.d_known", self.d_known, 0)
-        _require_at_least("input.d_ranks", self.d_ranks, self.d_known)
+        _require_at_least("input.d_neighbour_labels", self.d_neighbour_labels, 0)
+        _require_at_least("input.d_ranks", self.d_ranks, self.d_neighbour_labels)
         if not 0 < self.shortest_period <= self.longest_period < float("inf"):
             raise UsageError(
                 "input.shortest_period must be above 0 and at most input.longest_period "

@@ -48,7 +48,7 @@ class FeaturesConfig:
 
 @dataclass(frozen=True)
 class SamplingConfig:
-    """How much of a node's surroundings a batch holds."""
+    """How much of a node's full_subgraph a batch holds."""
 
     batch_size: int = 64
     fanout: int = 10

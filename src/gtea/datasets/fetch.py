@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from gtea.errors import DataError, StoreError, UsageError
-from gtea.runtime.files import locked, replace_json, replacing, sync_folder
+from gtea.runtime.files import atomic_write, locked, sync_folder, write_json
 
 _TIMEOUT = 60.0
 _CHUNK = 1 << 18
@@ -119,7 +119,7 @@ class _Part:
         """Forget what is there, and expect a version of the file from its first byte."""
         self.path.write_bytes(b"")
         self.url, self.mark, self.total = url, mark, total
-        replace_json(self._about, {"url": url, "mark": mark, "total": total})
+        write_json(self._about, {"url": url, "mark": mark, "total": total})
 
     def become(self, target: Path) -> None:
         self.path.replace(target)
@@ -274,7 +274,7 @@ def _checked(path: Path, target: Path, wanted: Wanted, recorded: str | None, *, 
     if known is not None and known != digest:
         _refuse(target, digest, known, published=wanted.sha256 is not None, downloaded=downloaded)
     if recorded != digest:
-        with replacing(_record_of(target)) as out:
+        with atomic_write(_record_of(target)) as out:
             out.write(f"{digest}  {target.name}\n".encode())
     checked_by: Literal["published", "recorded", "first"] = (
         "published" if wanted.sha256 else "recorded" if recorded else "first"

@@ -53,8 +53,8 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from gtea.datasets.payments_patterns import (
+    BackgroundPairs,
     Events,
-    Pairs,
     background_events,
     background_pairs,
     circle_events,
@@ -63,12 +63,12 @@ from gtea.datasets.payments_patterns import (
     stream,
 )
 from gtea.errors import UsageError
-from gtea.runtime.files import replacing
+from gtea.runtime.files import atomic_write
 
 ROWS = 1 << 20  # rows made and written at a time
 EPOCH = 1_704_067_200  # Monday 1 January 2024, 00:00 UTC
 SCHEMA = pa.schema({"payer": pa.string(), "payee": pa.string(), "timestamp": pa.int64(), "amount": pa.float64()})
-Columns = TypeVar("Columns", Events, Pairs)
+Columns = TypeVar("Columns", Events, BackgroundPairs)
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def write_payments(spec: PaymentsSpec, out: Path) -> tuple[Path, Path]:
     names, events = _names(spec), _events(spec)
     _make_folder(out)
     paths = out / "transactions.parquet", out / "labels.csv"
-    with replacing(paths[0]) as transactions, replacing(paths[1]) as labels:
+    with atomic_write(paths[0]) as transactions, atomic_write(paths[1]) as labels:
         _write_parquet(_transactions(events, names), transactions)
         pacsv.write_csv(_labels(spec, names), labels, pacsv.WriteOptions(quoting_style="none"))
     return paths

@@ -66,7 +66,7 @@ class Circles:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class BackgroundPairs:
     """Background pairs: the accounts at both ends and the days between which they pay."""
 
     one: Ints
@@ -148,8 +148,8 @@ def _who_pays_whom(circles: Circles, circle: Counts, rng: np.random.Generator) -
     return np.stack([staker, giver], axis=-1), np.stack([taker, staker], axis=-1)
 
 
-def background_pairs(circles: Circles, pairs: int, seed: int) -> Pairs:
-    """Pairs of accounts drawn without a look at the class; the number of partners is heavy-tailed.
+def background_pairs(circles: Circles, pairs: int, seed: int) -> BackgroundPairs:
+    """BackgroundPairs of accounts drawn without a look at the class; the number of partners is heavy-tailed.
 
     Partners sit in other circles active at the same time, so that an account stays within its window.
     """
@@ -166,11 +166,11 @@ def background_pairs(circles: Circles, pairs: int, seed: int) -> Pairs:
     second ^= seats[first] == seats[second]
     opens = circles.opens[circles.league]
     low, high = np.maximum(opens[home], opens[there]), np.minimum(opens[home], opens[there])
-    return Pairs(seats[first], seats[second], low, high + np.float32(circles.window))
+    return BackgroundPairs(seats[first], seats[second], low, high + np.float32(circles.window))
 
 
-def hub_pairs(circles: Circles, hubs: int, degree: int, seed: int) -> Pairs:
-    """Pairs of each hub with ``degree`` distinct accounts, whatever their class; hubs are numbered last."""
+def hub_pairs(circles: Circles, hubs: int, degree: int, seed: int) -> BackgroundPairs:
+    """BackgroundPairs of each hub with ``degree`` distinct accounts, whatever their class; hubs are numbered last."""
     rng = stream(seed, "hubs")
     labelled = int(circles.members.max()) + 1
     clients = [rng.choice(labelled, degree, replace=False).astype(np.int32) for _ in range(hubs)]
@@ -178,10 +178,10 @@ def hub_pairs(circles: Circles, hubs: int, degree: int, seed: int) -> Pairs:
     opens = np.empty(labelled, np.float32)
     opens[circles.members] = circles.opens[circles.league][:, None]
     other = np.repeat(np.arange(labelled, labelled + hubs, dtype=np.int32), degree)
-    return Pairs(one, other, opens[one], opens[one] + np.float32(circles.window))
+    return BackgroundPairs(one, other, opens[one], opens[one] + np.float32(circles.window))
 
 
-def background_events(pairs: Pairs, events: int, seed: int) -> Events:
+def background_events(pairs: BackgroundPairs, events: int, seed: int) -> Events:
     """Ordinary payments by day; at least one to a pair, and the length of a history is heavy-tailed."""
     rng = stream(seed, "background")
     count = len(pairs.one)

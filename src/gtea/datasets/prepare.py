@@ -25,12 +25,12 @@ from gtea.datasets.copies import Copy, require_copy
 from gtea.errors import DataError, StoreError, UsageError
 from gtea.ingestion.ingest import ingest
 from gtea.ingestion.table_files import read_layout
-from gtea.runtime.files import replace_json, replacing, sync_folder
-from gtea.runtime.progress import Progress, silent
+from gtea.runtime.files import atomic_write, sync_folder, write_json
+from gtea.runtime.progress import Progress, no_progress
 from gtea.store.publish import scratch_for
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels, class_counts, read_labels
-from gtea.tasks.link_split import Protocol, split_links, with_negatives
+from gtea.tasks.link_split import LinkProtocol, split_links, with_negatives
 from gtea.tasks.splits import stratified_folds, temporal_split
 
 FACTS = "dataset.json"
@@ -46,9 +46,9 @@ def prepare(
     out: Path,
     *,
     given: Path | None = None,
-    protocol: Protocol = "paper",
+    protocol: LinkProtocol = "paper",
     memory: str = "4GB",
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> dict[str, Any]:
     """Make ``out`` from a copy of a data set, and return what is in its ``dataset.json``.
 
@@ -62,7 +62,7 @@ def prepare(
     made = _made(dataset, out, sources)
     if made is not None:
         facts = _describe(dataset, out, out, protocol, sources, made["labels_left_out"])
-        replace_json(out / FACTS, facts)
+        write_json(out / FACTS, facts)
         return facts
     with scratch_for(out) as scratch:
         draft = scratch / "prepared"
@@ -72,7 +72,7 @@ def prepare(
         _check_rows(dataset, copy, store)
         left_out = {} if copy.labels is None else _write_labels(dataset, copy.labels, store, draft / LABELS)
         facts = _describe(dataset, draft, out, protocol, sources, left_out)
-        replace_json(draft / FACTS, facts)
+        write_json(draft / FACTS, facts)
         draft.rename(out)
         sync_folder(out.parent)
     return facts
@@ -155,7 +155,7 @@ def _write_labels(dataset: Dataset, source: Path, store: Store, out: Path) -> di
     rows.writerow(["account", "label"])
     for node, target in zip(labels.nodes.tolist(), labels.targets.tolist(), strict=True):
         rows.writerow([store.account(node), labels.classes[target]])
-    with replacing(out) as stream:
+    with atomic_write(out) as stream:
         stream.write(text.getvalue().encode())
     return {"not_in_the_store": labels.report["unknown"]["accounts"]}
 
@@ -164,7 +164,7 @@ def _describe(
     dataset: Dataset,
     folder: Path,
     home: Path,
-    protocol: Protocol,
+    protocol: LinkProtocol,
     sources: list[dict[str, Any]],
     labels_left_out: dict[str, int],
 ) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def _describe(
     return {**facts, **_node_facts(labels, store, protocol), "positive": positive, "next": following}
 
 
-def _link_facts(store: Store, protocol: Protocol) -> dict[str, Any]:
+def _link_facts(store: Store, protocol: LinkProtocol) -> dict[str, Any]:
     """In the paper's terms: an edge counts once for each direction, and every positive has a negative beside it."""
     split = with_negatives(store, split_links(store, protocol=protocol))
     return {
@@ -210,7 +210,7 @@ def _positive(dataset: Dataset, labels: Labels) -> str | None:
     return known if known in labels.classes else None
 
 
-def _node_facts(labels: Labels, store: Store, protocol: Protocol) -> dict[str, Any]:
+def _node_facts(labels: Labels, store: Store, protocol: LinkProtocol) -> dict[str, Any]:
     known = {"labelled": len(labels), "classes": class_counts(labels.targets, labels.classes)}
     if protocol == "temporal":
         return {**known, "split": temporal_split(labels, store).describe()}
@@ -219,12 +219,12 @@ def _node_facts(labels: Labels, store: Store, protocol: Protocol) -> dict[str, A
     return {**known, "split": {"split": f"{FOLDS} folds", "left_out": folds[0].left_out, "folds": sizes}}
 
 
-def _next_links(home: Path, protocol: Protocol) -> str:
+def _next_links(home: Path, protocol: LinkProtocol) -> str:
     setting = " --set split.protocol=paper" if protocol == "paper" else ""
     return f"gtea train {_quoted(home / STORE)} --task links{setting} --out {_quoted(home / 'model')}"
 
 
-def _next_nodes(home: Path, protocol: Protocol, positive: str | None) -> str:
+def _next_nodes(home: Path, protocol: LinkProtocol, positive: str | None) -> str:
     looked_for = f" --positive {shlex.quote(positive)}" if positive else ""
     folds = f" --folds {FOLDS}" if protocol == "paper" else ""
     labels = f"--labels {_quoted(home / LABELS)}"

@@ -29,12 +29,12 @@ from gtea.models.model_folder import SavedModel, save_model
 from gtea.runtime.device import resolve_device
 from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.store import Store
-from gtea.store.time_units import Moment
+from gtea.store.time_units import Instant
 from gtea.training.fit import Task, train_task
-from gtea.training.loop import silent
+from gtea.training.loop import no_report
 from gtea.training.model_card import model_card
 
-Graph = Store | str | os.PathLike[str]
+GraphLike = Store | str | os.PathLike[str]
 
 SETTINGS = {
     "model": ("encoder", "time_encoding", "attention", "num_layers", "d_node", "d_edge"),
@@ -63,9 +63,9 @@ class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        graph: Graph,
+        graph: GraphLike,
         *,
-        as_of: Moment | None = None,
+        as_of: Instant | None = None,
         encoder: str = "lstm",
         time_encoding: bool = True,
         attention: str = "sparsemax",
@@ -106,16 +106,16 @@ class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.device = device
         self.random_state = random_state
 
-    def score(self, examples: Any, y: Any, sample_weight: Any = None, *, as_of: Moment | None = None) -> float:
+    def score(self, examples: Any, y: Any, sample_weight: Any = None, *, as_of: Instant | None = None) -> float:
         """The share of examples whose label is predicted, as of ``as_of`` or else the estimator's own cut."""
         return float(accuracy_score(y, self.predict(examples, as_of=as_of), sample_weight=sample_weight))
 
-    def predict(self, examples: Any, *, as_of: Moment | None = None) -> NDArray[Any]:
+    def predict(self, examples: Any, *, as_of: Instant | None = None) -> NDArray[Any]:
         """The likeliest label of each example, as of ``as_of`` or else the estimator's own cut."""
         places = self.predict_proba(examples, as_of=as_of).argmax(axis=1)
         return np.asarray(self.classes_[places])
 
-    def predict_proba(self, examples: Any, *, as_of: Moment | None = None) -> NDArray[np.float64]:
+    def predict_proba(self, examples: Any, *, as_of: Instant | None = None) -> NDArray[np.float64]:
         """One row of probabilities for each example, columns as in ``classes_``."""
         raise NotImplementedError
 
@@ -128,7 +128,7 @@ class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         save_model(folder, self.model_.saved, model_card(self.model_.saved))
 
     @classmethod
-    def opened(cls, saved: SavedModel, graph: Graph, as_of: Moment | None, device: str) -> Self:
+    def opened(cls, saved: SavedModel, graph: GraphLike, as_of: Instant | None, device: str) -> Self:
         """A saved model as a fitted estimator."""
         store, config = opened_store(graph), config_from_json(saved.config["run"])
         sections = ((getattr(config, section), names) for section, names in cls._settings.items())
@@ -185,7 +185,7 @@ class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         device = resolve_device(self.device)
         with tempfile.TemporaryDirectory(prefix="gtea-") as folder:
-            saved = train_task(task_in(Path(folder), device), silent)
+            saved = train_task(task_in(Path(folder), device), no_report)
         return self._fitted(store, cut, saved, device)
 
     def _fitted(self, store: Store, cut: int, saved: SavedModel, device: torch.device) -> Self:
@@ -204,13 +204,13 @@ class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = given.values
         return self
 
-    def _cut(self, as_of: Moment | None) -> int:
+    def _cut(self, as_of: Instant | None) -> int:
         """The cut of one call."""
         check_is_fitted(self)
         return int(self.cut_) if as_of is None else int(self.store_.as_of(as_of).cut)
 
 
-def opened_store(graph: Graph) -> Store:
+def opened_store(graph: GraphLike) -> Store:
     """The store that was given, or that of the path that was given."""
     if isinstance(graph, Store):
         return graph

@@ -11,12 +11,12 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from gtea.config import HYBRID, node_defaults, variant
 from gtea.estimators.base import GTEAEstimator, opened_store
 from gtea.estimators.inputs import find_accounts, read_targets, read_weights
-from gtea.scoring.options import Way
+from gtea.scoring.options import ScoringOptions
 from gtea.scoring.scorer import NodeModel
-from gtea.store.time_units import Moment
+from gtea.store.time_units import Instant
 from gtea.tasks.labels import labels_of, positive_class
 from gtea.tasks.splits import validation_split
-from gtea.training.account_task import NodeRun
+from gtea.training.node_task import NodeTask
 
 
 class GTEAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GTEAEstimator):  # type: ignore[misc]
@@ -72,22 +72,26 @@ class GTEAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GTEAEsti
         split = validation_split(labels, store, fraction=self.validation_fraction, as_of=self.as_of)
         positive = positive_class(labels)
         return self._trained(
-            store, split.train.as_of, lambda *place: NodeRun(store, labels, positive, split, config, *place)
+            store, split.train.as_of, lambda *place: NodeTask(store, labels, positive, split, config, *place)
         )._labelled(given)
 
-    def predict_proba(self, accounts: Any, *, as_of: Moment | None = None) -> NDArray[np.float64]:
+    def predict_proba(self, accounts: Any, *, as_of: Instant | None = None) -> NDArray[np.float64]:
         """One row of probabilities for each account, columns as in ``classes_``.
 
         Args:
             as_of: See the graph as of another moment than the estimator's own.
         """
         cut = self._cut(as_of)
-        return self.model_.probabilities(self.store_, cut, find_accounts(self.store_, accounts), Way(self.sampled))
+        return self.model_.probabilities(
+            self.store_, cut, find_accounts(self.store_, accounts), ScoringOptions(self.sampled)
+        )
 
-    def transform(self, accounts: Any, *, as_of: Moment | None = None) -> NDArray[np.float64]:
+    def transform(self, accounts: Any, *, as_of: Instant | None = None) -> NDArray[np.float64]:
         """The embedding z of each account, [num_accounts, d_node], as of ``as_of`` or else the estimator's own cut."""
         cut = self._cut(as_of)
-        return self.model_.embeddings(self.store_, cut, find_accounts(self.store_, accounts), Way(self.sampled))
+        return self.model_.embeddings(
+            self.store_, cut, find_accounts(self.store_, accounts), ScoringOptions(self.sampled)
+        )
 
     @property
     def _n_features_out(self) -> int:

@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from gtea.config import HYBRID, link_defaults, variant
 from gtea.errors import DataError
-from gtea.estimators.base import SETTINGS, Graph, GTEAEstimator, opened_store
+from gtea.estimators.base import SETTINGS, GraphLike, GTEAEstimator, opened_store
 from gtea.estimators.inputs import Targets, find_pairs, read_targets, read_weights
-from gtea.scoring.options import Way
+from gtea.scoring.options import ScoringOptions
 from gtea.scoring.scorer import LinkModel
-from gtea.store.time_units import Moment
-from gtea.tasks.link_split import Protocol, split_links
+from gtea.store.time_units import Instant
+from gtea.tasks.link_split import LinkProtocol, split_links
 from gtea.tasks.pair_split import split_pairs
 from gtea.tasks.pairs import pairs_of
-from gtea.training.link_task import LinkRun
-from gtea.training.pair_task import PairRun
+from gtea.training.link_task import LinkTask
+from gtea.training.pair_task import PairTask
 
 
 class GTEALinkPredictor(GTEAEstimator):
@@ -69,9 +69,9 @@ class GTEALinkPredictor(GTEAEstimator):
 
     def __init__(
         self,
-        graph: Graph,
+        graph: GraphLike,
         *,
-        as_of: Moment | None = None,
+        as_of: Instant | None = None,
         encoder: str = "lstm",
         time_encoding: bool = True,
         attention: str = "sparsemax",
@@ -133,10 +133,10 @@ class GTEALinkPredictor(GTEAEstimator):
         found = pairs_of(src[rows], dst[rows], given.targets[rows], given.names, store, "y", weights[rows])
         split = split_pairs(found, store, fraction=self.validation_fraction, seed=config.train.seed, as_of=self.as_of)
         return self._trained(
-            store, split.train.as_of, lambda *place: PairRun(store, found, split, config, *place)
+            store, split.train.as_of, lambda *place: PairTask(store, found, split, config, *place)
         )._labelled(given)
 
-    def fit_store(self, *, graph_until: Moment | None = None, protocol: Protocol = "temporal") -> Self:
+    def fit_store(self, *, graph_until: Instant | None = None, protocol: LinkProtocol = "temporal") -> Self:
         """Train on the events before ``as_of``, without labels.
 
         Events before ``graph_until`` are the graph; the rest is cut by time into windows that train, choose the best
@@ -150,16 +150,18 @@ class GTEALinkPredictor(GTEAEstimator):
         store, config = opened_store(self.graph), self._config()
         windows = config.split.train_windows
         split = split_links(store, graph_until=graph_until, protocol=protocol, train_windows=windows, as_of=self.as_of)
-        return self._trained(store, store.as_of(self.as_of).cut, lambda *place: LinkRun(store, split, config, *place))
+        return self._trained(store, store.as_of(self.as_of).cut, lambda *place: LinkTask(store, split, config, *place))
 
-    def predict_proba(self, pairs: Any, *, as_of: Moment | None = None) -> NDArray[np.float64]:
+    def predict_proba(self, pairs: Any, *, as_of: Instant | None = None) -> NDArray[np.float64]:
         """One row of probabilities for each pair, columns as in ``classes_``.
 
         Args:
             as_of: See the graph as of another moment than the estimator's own.
         """
         cut = self._cut(as_of)
-        link = self.model_.probabilities(self.store_, cut, *find_pairs(self.store_, pairs), Way(self.sampled))
+        link = self.model_.probabilities(
+            self.store_, cut, *find_pairs(self.store_, pairs), ScoringOptions(self.sampled)
+        )
         return np.stack([1 - link, link], axis=1)
 
     def __sklearn_tags__(self) -> Any:

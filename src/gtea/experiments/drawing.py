@@ -9,7 +9,7 @@ import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from gtea.runtime.files import replacing
+from gtea.runtime.files import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +31,7 @@ def save(figure: Figure, path: Path) -> list[Path]:
     paths = [path.with_name(f"{path.name}{suffix}") for suffix in (".png", ".svg")]
     with mpl.rc_context({"svg.hashsalt": "gtea"}):
         for made in paths:
-            with replacing(made) as stream:
+            with atomic_write(made) as stream:
                 metadata = {"Date": None} if made.suffix == ".svg" else {}
                 figure.savefig(stream, format=made.suffix[1:], dpi=150, metadata=metadata)
     return paths

@@ -30,7 +30,7 @@ _ONE = 65536.0
 
 
 @dataclass(frozen=True)
-class KnownLabels:
+class NeighbourLabels:
     """Accounts whose class is known, by their keys: the labels that a model is trained with."""
 
     classes: tuple[str, ...]
@@ -41,7 +41,7 @@ class KnownLabels:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns that ``KnownNeighbours`` makes."""
+        """The names of the columns that ``NeighbourLabelShares`` makes."""
         return tuple(f"known_{reach}_{name}" for reach in ("near", "next") for name in self.classes)
 
     def to_json(self) -> dict[str, Any]:
@@ -49,24 +49,24 @@ class KnownLabels:
         return asdict(self)
 
     @staticmethod
-    def from_json(content: dict[str, Any]) -> KnownLabels:
+    def from_json(content: dict[str, Any]) -> NeighbourLabels:
         """The labels of a model's file."""
-        return KnownLabels(*(tuple(content[name]) for name in ("classes", "keys", "targets")))
+        return NeighbourLabels(*(tuple(content[name]) for name in ("classes", "keys", "targets")))
 
 
-def known_labels(
+def neighbour_labels_of(
     store: Store, nodes: NDArray[np.int64], targets: NDArray[np.int64], classes: Sequence[str]
-) -> KnownLabels:
+) -> NeighbourLabels:
     """The labels of some accounts of a store."""
     keys = keys_of_nodes(store, nodes)
     order = np.argsort(keys)
-    return KnownLabels(tuple(classes), tuple(keys[order].tolist()), tuple(targets[order].tolist()))
+    return NeighbourLabels(tuple(classes), tuple(keys[order].tolist()), tuple(targets[order].tolist()))
 
 
-class KnownNeighbours:
+class NeighbourLabelShares:
     """One row of shares for each node of one view. Kept once computed, like ``NodeFeatures``: a hub is read once."""
 
-    def __init__(self, view: View, labels: KnownLabels) -> None:
+    def __init__(self, view: View, labels: NeighbourLabels) -> None:
         self._graph = graph_of(view)
         self._own = _classes_of(view.store, labels)
         self._told = _told(self._graph, self._own, len(labels.classes))
@@ -74,7 +74,7 @@ class KnownNeighbours:
         self._computed = np.zeros(view.store.num_nodes, dtype=bool)
 
     def rows(self, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
-        """One row for each node; the columns are ``KnownLabels.names``."""
+        """One row for each node; the columns are ``NeighbourLabels.names``."""
         new = nodes[~self._computed[nodes]]
         if len(new):
             self._rows[new] = _shares(self._graph, self._own, *self._told, new)
@@ -83,7 +83,7 @@ class KnownNeighbours:
         return self._rows[nodes]
 
 
-def _classes_of(store: Store, labels: KnownLabels) -> NDArray[np.int64]:
+def _classes_of(store: Store, labels: NeighbourLabels) -> NDArray[np.int64]:
     """The class of each node, -1 where it is not known."""
     known, targets = np.array(labels.keys, dtype=np.uint64), np.array(labels.targets, dtype=np.int64)
     keys = keys_of_all(store)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gtea.errors import ModelError
 from gtea.features.account_statistics import statistic_names, statistics
 from gtea.features.event_features import columns_of
-from gtea.features.neighbour_labels import KnownNeighbours
+from gtea.features.neighbour_labels import NeighbourLabels, NeighbourLabelShares
 from gtea.features.scaling import ColumnScaler, RankScaler
 from gtea.runtime.jit import jit
 from gtea.runtime.rng import Purpose, fold, stream
@@ -151,9 +151,9 @@ def _normal(state: np.uint64, keys: NDArray[np.uint64], size: int) -> NDArray[np
 class HeadInputs:
     """What only the head reads about an account: rank inputs and neighbour labels, numbers from 0 to 1."""
 
-    def __init__(self, view: View, ranks: RankScaler | None, labels: KnownLabels | None) -> None:
+    def __init__(self, view: View, ranks: RankScaler | None, labels: NeighbourLabels | None) -> None:
         self._ranks = ranks
-        self._labels = None if labels is None else KnownNeighbours(view, labels)
+        self._labels = None if labels is None else NeighbourLabelShares(view, labels)
 
     def rows(self, nodes: NDArray[np.int64], features: NDArray[np.float32]) -> NDArray[np.float32] | None:
         """One row for each node, [num_nodes, d_ranks]; None where nothing is asked for.

@@ -13,7 +13,7 @@ from gtea.config import Clock, InputSpec, RunConfig
 from gtea.errors import UsageError
 from gtea.features.account_statistics import ageless, flow_names, statistic_names, statistics
 from gtea.features.event_features import EventPreprocessing, numeric_columns
-from gtea.features.neighbour_labels import KnownLabels
+from gtea.features.neighbour_labels import NeighbourLabels
 from gtea.features.node_features import NodeFeatures, NodeKind, NodePreprocessing, node_columns
 from gtea.features.pair_statistics import PAIR_STATISTICS, PairStatistics
 from gtea.features.scaling import ColumnScaler, LogScale, RankScaler, TimeScaler, fit_columns, fit_ranks, fit_times
@@ -45,7 +45,7 @@ class Preprocessing:
     """Of statistics of pairs; None where nobody asks for them."""
     ranks: RankScaler | None = None
     """Of the features of nodes; None where nobody asks for them."""
-    known: KnownLabels | None = None
+    known: NeighbourLabels | None = None
     """Labels to be looked up around nodes; None where nobody asks for them."""
 
     @property
@@ -78,7 +78,7 @@ class Preprocessing:
             NodePreprocessing.from_json(content["nodes"]),
             RankScaler.from_json(content["pairs"]) if content.get("pairs") else None,
             RankScaler.from_json(content["ranks"]) if content.get("ranks") else None,
-            KnownLabels.from_json(content["known"]) if content.get("known") else None,
+            NeighbourLabels.from_json(content["known"]) if content.get("known") else None,
         )
 
 
@@ -93,7 +93,7 @@ def fit_preprocessing(
     clock: Clock = "pair",
     pairs: bool = False,
     ranks: bool = False,
-    known: KnownLabels | None = None,
+    known: NeighbourLabels | None = None,
     log: LogScale = "auto",
     max_words: int = 32,
     unit_seconds: int = _DAY,
@@ -233,7 +233,7 @@ def _fit_statistics(view: View, nodes: NDArray[np.int64], ages: bool, flows: boo
 
 
 def preprocessing_for(
-    store: Store, cut: int, config: RunConfig, *, accounts_alone: bool = False, known: KnownLabels | None = None
+    store: Store, cut: int, config: RunConfig, *, accounts_alone: bool = False, known: NeighbourLabels | None = None
 ) -> Preprocessing:
     """Learnt from what is before the cut, and nothing else.
 

@@ -16,7 +16,7 @@ from gtea.ingestion.ingest import build_version
 from gtea.ingestion.ingest_request import Input, Reading, as_list
 from gtea.ingestion.merge import Merged, OnDuplicate, merge
 from gtea.ingestion.workbench import Workbench
-from gtea.runtime.progress import Progress, silent
+from gtea.runtime.progress import Progress, no_progress
 from gtea.store.manifest import Manifest, map_array, read_manifest
 from gtea.store.publish import next_folder, publish, writing
 from gtea.store.schema import Schema
@@ -33,7 +33,7 @@ def append(
     bad_rows: BadRows = "error",
     allow_any_date: bool = False,
     memory: str = "4GB",
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Store:
     """Merge new events (and accounts) into a store and open the new version.
 

@@ -19,7 +19,7 @@ from gtea.errors import DataError
 from gtea.ingestion.sources import Source
 from gtea.ingestion.table_files import lines_of_records
 from gtea.ingestion.workbench import Workbench, literal
-from gtea.runtime.files import replacing
+from gtea.runtime.files import atomic_write
 
 BadRows = Literal["error", "skip", "quarantine"]
 MAX_ID_BYTES = 1024
@@ -194,7 +194,7 @@ class BadRowsFound:
 
 def write_quarantine(found: Sequence[BadRowsFound], path: Path) -> None:
     """Write every bad row to a CSV file: where it stood, what was wrong, and the record as it was read."""
-    with replacing(path) as stream:
+    with atomic_write(path) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
         writer = csv.writer(text)
         writer.writerow(["file", "row", "column", "value", "reason", "record"])

@@ -28,7 +28,7 @@ from gtea.ingestion.staging import check_events, common_id_type, create_clean_vi
 from gtea.ingestion.table_files import find_files
 from gtea.ingestion.time_plan import TimePlan, check_time_options, plan_times
 from gtea.ingestion.workbench import Workbench
-from gtea.runtime.progress import Progress, silent
+from gtea.runtime.progress import Progress, no_progress
 from gtea.store.manifest import Manifest
 from gtea.store.publish import next_folder, publish, scratch_for
 from gtea.store.schema import Format, Schema
@@ -61,7 +61,7 @@ def ingest(
     max_degree: int = 0,
     overwrite: bool = False,
     memory: str = "4GB",
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Store:
     """Read events, build a store at ``out``, and open it.
 

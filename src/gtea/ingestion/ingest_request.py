@@ -13,7 +13,7 @@ from gtea.errors import UsageError
 from gtea.ingestion.bad_rows import BadRows
 from gtea.ingestion.columns import check_node_columns
 from gtea.ingestion.table_files import file_format, find_files, read_jodie_layout, read_layout
-from gtea.runtime.progress import Progress, silent
+from gtea.runtime.progress import Progress, no_progress
 from gtea.store.schema import EventColumns, Format, NodeColumns
 
 Input = str | os.PathLike[str] | object
@@ -89,4 +89,4 @@ class Reading:
     quarantine: Path | None = None
     allow_any_date: bool = False
     memory: str = "4GB"
-    progress: Progress = silent
+    progress: Progress = no_progress

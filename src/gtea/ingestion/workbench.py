@@ -22,7 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gtea.errors import DataError, GteaError, UsageError
-from gtea.runtime.progress import Progress, silent
+from gtea.runtime.progress import Progress, no_progress
 
 # DuckDB's limit covers its own buffers. The rest of the budget is for Arrow batches in flight and the
 # interpreter; the share was measured on 60 M events (benchmarks/bench_ingest.py).
@@ -69,7 +69,7 @@ class Workbench:
         *,
         inputs: Sequence[Path] = (),
         memory: str = "4GB",
-        progress: Progress = silent,
+        progress: Progress = no_progress,
     ) -> None:
         self._progress = progress
         limit = int(parse_memory(memory) * _DUCKDB_SHARE)

@@ -20,7 +20,7 @@ from gtea.errors import ModelError
 from gtea.runtime.jit import jit
 
 
-class Trees(NamedTuple):
+class TreeArrays(NamedTuple):
     """The trees of a forest in the order in which they were grown, and their nodes, one tree after the other."""
 
     baseline: NDArray[np.float64]
@@ -41,29 +41,29 @@ class Trees(NamedTuple):
     def dtypes() -> dict[str, np.dtype[Any]]:
         """The type of each array."""
         floats, small = ("baseline", "node_threshold", "node_value"), ("node_missing_left",)
-        kinds = {name: np.dtype(np.int64) for name in Trees._fields}
+        kinds = {name: np.dtype(np.int64) for name in TreeArrays._fields}
         return kinds | dict.fromkeys(floats, np.dtype(np.float64)) | dict.fromkeys(small, np.dtype(np.uint8))
 
     @staticmethod
-    def empty(num_classes: int) -> Trees:
+    def empty(num_classes: int) -> TreeArrays:
         """A forest without trees: every class has logit 0."""
-        nothing = {name: np.zeros(0, dtype) for name, dtype in Trees.dtypes().items()}
-        return Trees(**{**nothing, "baseline": np.zeros(num_classes)})
+        nothing = {name: np.zeros(0, dtype) for name, dtype in TreeArrays.dtypes().items()}
+        return TreeArrays(**{**nothing, "baseline": np.zeros(num_classes)})
 
 
-def grow(
+def fit_trees(
     rows: NDArray[np.floating[Any]],
     targets: NDArray[np.int64],
     weights: NDArray[np.float64],
     num_classes: int,
     seed: int,
-) -> Trees:
+) -> TreeArrays:
     """Fit scikit-learn's trees, a hundred rounds with its other defaults, and take them out as arrays."""
     present = np.unique(targets)
     baseline = np.full(num_classes, -np.inf)
     baseline[present] = 0
     if len(present) == 1:
-        return Trees.empty(num_classes)._replace(baseline=baseline)
+        return TreeArrays.empty(num_classes)._replace(baseline=baseline)
     # No early stopping: it would set examples aside by chance, beside the validation part that there is.
     booster = HistGradientBoostingClassifier(random_state=seed, early_stopping=False)
     booster.fit(rows, targets, sample_weight=weights)
@@ -74,13 +74,13 @@ def grow(
     return _as_arrays(baseline, grown)
 
 
-def _as_arrays(baseline: NDArray[np.float64], grown: list[tuple[Any, NDArray[Any]]]) -> Trees:
+def _as_arrays(baseline: NDArray[np.float64], grown: list[tuple[Any, NDArray[Any]]]) -> TreeArrays:
     nodes = np.concatenate([own for _, own in grown])
     sizes = [len(own) for _, own in grown]
     roots = np.cumsum([0, *sizes[:-1]])
     first = np.repeat(roots, sizes)
     leaf = nodes["is_leaf"] == 1
-    return Trees(
+    return TreeArrays(
         baseline,
         roots.astype(np.int64),
         np.array([place for place, _ in grown], dtype=np.int64),
@@ -93,7 +93,7 @@ def _as_arrays(baseline: NDArray[np.float64], grown: list[tuple[Any, NDArray[Any
     )
 
 
-class FittedAtOnce(nn.Module, ABC):
+class TabularModel(nn.Module, ABC):
     """A model like any other to whoever saves, loads or scores with it; only training goes another way.
 
     What it has learnt are buffers, so that they are saved as numbers along with everybody else's weights.
@@ -110,7 +110,7 @@ class FittedAtOnce(nn.Module, ABC):
         """
 
 
-class Forest(FittedAtOnce):
+class BoostedTrees(TabularModel):
     """Class logits of rows of features: a baseline and the leaf values of each class's trees.
 
     Where a training part lacks a class, its logit is -inf and its probability 0.
@@ -121,32 +121,32 @@ class Forest(FittedAtOnce):
         self._d_in = d_in
         self._num_classes = num_classes
         self._seed = seed
-        for name, array in Trees.empty(num_classes)._asdict().items():
+        for name, array in TreeArrays.empty(num_classes)._asdict().items():
             self.register_buffer(name, torch.from_numpy(array))
 
     def fit(self, rows: Tensor, answers: Tensor, weights: Tensor) -> None:
         """Grow the trees."""
         examples = rows.cpu().numpy(), answers.cpu().numpy().astype(np.int64), weights.double().cpu().numpy()
-        for name, array in grow(*examples, self._num_classes, self._seed)._asdict().items():
+        for name, array in fit_trees(*examples, self._num_classes, self._seed)._asdict().items():
             setattr(self, name, torch.from_numpy(array))
 
     def forward(self, rows: Tensor) -> Tensor:
         """Logits, [num_rows, num_classes]."""
         return torch.from_numpy(raw_sums(self._trees(), rows.double().cpu().numpy())).to(rows.device)
 
-    def _trees(self) -> Trees:
-        return Trees(*(getattr(self, name).cpu().numpy() for name in Trees._fields))
+    def _trees(self) -> TreeArrays:
+        return TreeArrays(*(getattr(self, name).cpu().numpy() for name in TreeArrays._fields))
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
-        """As many nodes as the file has; torch would insist on those of a forest that is yet to grow."""
-        for name in Trees._fields:
+        """As many nodes as the file has; torch would insist on those of a forest that is yet to fit_trees."""
+        for name in TreeArrays._fields:
             if prefix + name in state_dict:
                 setattr(self, name, torch.empty_like(state_dict[prefix + name]))
         super()._load_from_state_dict(state_dict, prefix, *rest)
         _require_sound(self._trees(), self._d_in, self._num_classes)
 
 
-class PairForest(Forest):
+class PairBoostedTrees(BoostedTrees):
     """Link logits of rows of features."""
 
     def __init__(self, d_in: int, seed: int) -> None:
@@ -159,7 +159,7 @@ class PairForest(Forest):
 
 
 @jit
-def raw_sums(trees: Trees, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def raw_sums(trees: TreeArrays, rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """The baseline plus each tree's leaf for each row, in the order in which the trees were grown."""
     sums = np.empty((len(rows), len(trees.baseline)))
     for i in range(len(rows)):
@@ -174,7 +174,7 @@ def raw_sums(trees: Trees, rows: NDArray[np.float64]) -> NDArray[np.float64]:
     return sums
 
 
-def _require_sound(trees: Trees, d_in: int, num_classes: int) -> None:
+def _require_sound(trees: TreeArrays, d_in: int, num_classes: int) -> None:
     """Compiled code doesn't look before it reads: every number that leads somewhere must lead to a place there is.
 
     Children come after their parents, so that every walk ends.
@@ -183,7 +183,7 @@ def _require_sound(trees: Trees, d_in: int, num_classes: int) -> None:
     inner = np.flatnonzero(trees.node_left >= 0)
     arrays = trees._asdict()
     sound = (
-        all(array.ndim == 1 and array.dtype == Trees.dtypes()[name] for name, array in arrays.items())
+        all(array.ndim == 1 and array.dtype == TreeArrays.dtypes()[name] for name, array in arrays.items())
         and {len(array) for name, array in arrays.items() if name.startswith("node_")} == {num_nodes}
         and len(trees.tree_root) == len(trees.tree_class)
         and len(trees.baseline) == num_classes

@@ -6,10 +6,10 @@ import math
 
 from torch import Tensor
 
-from gtea.models.boosted_trees import FittedAtOnce
+from gtea.models.boosted_trees import TabularModel
 
 
-class EdgeBank(FittedAtOnce):
+class EdgeBank(TabularModel):
     """The later a pair last met, the likelier it meets again; a pair that never met has probability 0.
 
     probability = 1 / (1 + a), a = the age of the pair's last event, rounded down to a power of two

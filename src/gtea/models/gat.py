@@ -1,4 +1,4 @@
-"""GAT (Velickovic et al. 2018) on sampled neighbourhoods."""
+"""GAT (Velickovic et al. 2018) on sampled attended_run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GCN (Kipf and Welling 2017) on sampled neighbourhoods."""
+"""GCN (Kipf and Welling 2017) on sampled attended_run."""
 
 from __future__ import annotations
 

@@ -11,14 +11,14 @@ from gtea.nn.heads import NodeHead, link_head
 from gtea.nn.model import GTEA
 
 
-class NodeClassifier(nn.Module):
+class GTEANodeClassifier(nn.Module):
     """Class logits of the seeds of a batch. The weights are a pure function of sizes and seed."""
 
     def __init__(self, config: ModelConfig, spec: InputSpec, num_classes: int, seed: int) -> None:
         super().__init__()
         generator = torch.Generator().manual_seed(seed)
         self.gtea = GTEA(config, spec, generator)
-        self.head = NodeHead(config, num_classes, generator, spec.d_ranks, spec.d_known)
+        self.head = NodeHead(config, num_classes, generator, spec.d_ranks, spec.d_neighbour_labels)
 
     @property
     def embedder(self) -> GTEA:
@@ -35,7 +35,7 @@ class NodeClassifier(nn.Module):
         return logits
 
 
-class LinkPredictor(nn.Module):
+class GTEALinkNetwork(nn.Module):
     """Link logits of pairs, Eq. 9 or a head beyond it. The weights are a pure function of sizes and seed."""
 
     def __init__(self, config: ModelConfig, spec: InputSpec, seed: int) -> None:

@@ -14,20 +14,20 @@ from torch import Tensor
 
 from gtea.config import InputSpec, ModelConfig
 from gtea.errors import UsageError
-from gtea.models.boosted_trees import Forest, PairForest
-from gtea.models.gtea import LinkPredictor, NodeClassifier
+from gtea.models.boosted_trees import BoostedTrees, PairBoostedTrees
+from gtea.models.gtea import GTEALinkNetwork, GTEANodeClassifier
 
 _LOUDEST = 12.0
 """No logit of a tree counts for more than this: a class that a tree has never seen is unlikely, not impossible."""
 
 
-class TreeBesideClassifier(NodeClassifier):
+class HybridClassifier(GTEANodeClassifier):
     """Class logits of the seeds of a batch. While training, the network's alone: the tree was grown before."""
 
     def __init__(self, config: ModelConfig, spec: InputSpec, num_classes: int, seed: int) -> None:
         super().__init__(config, spec, num_classes, seed)
-        self._d_known = spec.d_known
-        self.tree = Forest(spec.d_node_features + spec.d_known, num_classes, seed)
+        self._d_known = spec.d_neighbour_labels
+        self.tree = BoostedTrees(spec.d_node_features + spec.d_neighbour_labels, num_classes, seed)
 
     def answer(self, z: Tensor, x: Tensor, ranks: Tensor | None) -> Tensor:
         """Logits of nodes with these embeddings and features."""
@@ -39,7 +39,7 @@ class TreeBesideClassifier(NodeClassifier):
         return torch.cat([x, ranks[:, -self._d_known :]], dim=1) if self._d_known and ranks is not None else x
 
 
-class TreeBesidePredictor(LinkPredictor):
+class HybridPredictor(GTEALinkNetwork):
     """Link logits of pairs. While training, the network's alone: the tree was grown before."""
 
     def __init__(self, config: ModelConfig, spec: InputSpec, seed: int) -> None:
@@ -49,7 +49,7 @@ class TreeBesidePredictor(LinkPredictor):
                 "model.tree_beside: a tree for links reads statistics of pairs, and features.pairs is false. "
                 "Try features.pairs=true, or model.tree_beside=false."
             )
-        self.tree = PairForest(spec.d_pair_statistics, seed)
+        self.tree = PairBoostedTrees(spec.d_pair_statistics, seed)
 
     def answer(self, z_u: Tensor, z_v: Tensor, e_tilde: Tensor | None, statistics: Tensor | None) -> Tensor:
         """Logits of pairs with these embeddings and statistics."""

@@ -84,7 +84,7 @@ class BaselineClassifier(nn.Module):
         super().__init__()
         generator = torch.Generator().manual_seed(seed)
         self.embedder = build(config, spec, generator)
-        self.head = NodeHead(config, num_classes, generator, spec.d_ranks, spec.d_known)
+        self.head = NodeHead(config, num_classes, generator, spec.d_ranks, spec.d_neighbour_labels)
 
     def forward(self, batch: Batch | EventBatch) -> Tensor:
         """Logits, [num_seeds, num_classes]."""

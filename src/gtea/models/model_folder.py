@@ -24,7 +24,7 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from gtea.errors import ModelError
-from gtea.runtime.files import replace_json, replacing
+from gtea.runtime.files import atomic_write, write_json
 
 FORMAT = "gtea-model"
 FORMAT_VERSION = 3
@@ -58,11 +58,11 @@ def save_model(folder: Path, model: SavedModel, card: str) -> None:
         _CARD: card.encode(),
     }
     for name, content in contents.items():
-        with replacing(folder / name) as stream:
+        with atomic_write(folder / name) as stream:
             stream.write(content)
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
     head = {"format": FORMAT, "format_version": FORMAT_VERSION}
-    replace_json(folder / MANIFEST, {**head, "files": digests, **model.facts})
+    write_json(folder / MANIFEST, {**head, "files": digests, **model.facts})
 
 
 def load_model(folder: Path) -> SavedModel:

@@ -19,15 +19,15 @@ from gtea.config import InputSpec, ModelConfig, RunConfig
 from gtea.errors import UsageError
 from gtea.features.pair_statistics import PAIR_STATISTICS
 from gtea.features.preprocessing import Preprocessing
-from gtea.models.boosted_trees import Forest, PairForest
+from gtea.models.boosted_trees import BoostedTrees, PairBoostedTrees
 from gtea.models.ecconv import ECConv
 from gtea.models.edgebank import EdgeBank
 from gtea.models.egnn import EGNN
 from gtea.models.gat import GAT
 from gtea.models.gcn import GCN
 from gtea.models.graphsage import GraphSAGE
-from gtea.models.gtea import LinkPredictor, NodeClassifier
-from gtea.models.hybrid import TreeBesideClassifier, TreeBesidePredictor
+from gtea.models.gtea import GTEALinkNetwork, GTEANodeClassifier
+from gtea.models.hybrid import HybridClassifier, HybridPredictor
 from gtea.models.layered import BaselineClassifier, BaselinePredictor, Build
 from gtea.models.tgat import TGAT
 from gtea.sampling.collate import Collator, collator_for
@@ -54,7 +54,7 @@ class PairBatches(Protocol):
 
 
 @dataclass(frozen=True)
-class Family:
+class ModelEntry:
     """How to make a family's networks and batches."""
 
     classifier: Callable[[ModelConfig, InputSpec, int, int], nn.Module]
@@ -69,14 +69,14 @@ class Family:
     """Whether it reads events at all, or what is known about accounts and pairs as numbers."""
 
 
-def family_of(config: ModelConfig) -> Family:
+def entry_of(config: ModelConfig) -> ModelEntry:
     """The family that the configuration names."""
     match config.family:
         case "gtea":
             networks = (
-                (TreeBesideClassifier, TreeBesidePredictor) if config.tree_beside else (NodeClassifier, LinkPredictor)
+                (HybridClassifier, HybridPredictor) if config.tree_beside else (GTEANodeClassifier, GTEALinkNetwork)
             )
-            return Family(*networks, collator_for, partial(_pairs, collator_for))
+            return ModelEntry(*networks, collator_for, partial(_pairs, collator_for))
         case "gcn":
             return _layered(GCN, partial(collator_for, with_degrees=True))
         case "graphsage":
@@ -90,21 +90,21 @@ def family_of(config: ModelConfig) -> Family:
         case "tgat":
             return _layered(TGAT, event_collator_for)
         case "tree":
-            return Family(_forest, _pair_forest, _node_rows, _pair_rows, reads_events=False)
+            return ModelEntry(_forest, _pair_forest, _node_rows, _pair_rows, reads_events=False)
         case "edgebank":
-            return Family(_no_classifier, _edgebank, _node_rows, _pair_ages, reads_events=False)
+            return ModelEntry(_no_classifier, _edgebank, _node_rows, _pair_ages, reads_events=False)
 
 
 def require_classifier(config: ModelConfig) -> None:
     """Refuse a family that has nothing to say about accounts, before anything is begun."""
-    if family_of(config).classifier is _no_classifier:
+    if entry_of(config).classifier is _no_classifier:
         _no_classifier(config)
 
 
-def _layered(build: Build, collate: Collate = collator_for) -> Family:
+def _layered(build: Build, collate: Collate = collator_for) -> ModelEntry:
     """A family of layers under GTEA's heads."""
     networks = partial(BaselineClassifier, build), partial(BaselinePredictor, build)
-    return Family(*networks, collate, partial(_pairs, collate))
+    return ModelEntry(*networks, collate, partial(_pairs, collate))
 
 
 def _pairs(
@@ -115,19 +115,19 @@ def _pairs(
     config: RunConfig,
     network: nn.Module,
 ) -> PairCollator:
-    with_histories = isinstance(network, LinkPredictor) and network.reads_history
+    with_histories = isinstance(network, GTEALinkNetwork) and network.reads_history
     # The paper's head reads neither, but a tree beside it reads statistics.
-    with_statistics = with_histories or isinstance(network, TreeBesidePredictor)
+    with_statistics = with_histories or isinstance(network, HybridPredictor)
     nodes = collate(store, cut, preprocessing, config)
     return PairCollator(nodes, with_histories=with_histories, with_statistics=with_statistics)
 
 
-def _forest(config: ModelConfig, spec: InputSpec, num_classes: int, seed: int) -> Forest:
-    return Forest(spec.d_node_features + spec.d_known, num_classes, seed)
+def _forest(config: ModelConfig, spec: InputSpec, num_classes: int, seed: int) -> BoostedTrees:
+    return BoostedTrees(spec.d_node_features + spec.d_neighbour_labels, num_classes, seed)
 
 
-def _pair_forest(config: ModelConfig, spec: InputSpec, seed: int) -> PairForest:
-    return PairForest(len(PAIR_STATISTICS), seed)
+def _pair_forest(config: ModelConfig, spec: InputSpec, seed: int) -> PairBoostedTrees:
+    return PairBoostedTrees(len(PAIR_STATISTICS), seed)
 
 
 def _edgebank(config: ModelConfig, spec: InputSpec, seed: int) -> EdgeBank:

@@ -42,7 +42,7 @@ class Histories:
 
 @dataclass(frozen=True)
 class Batch:
-    """Seeds, their sampled surroundings, and the histories of the edges between them."""
+    """Seeds, their sampled full_subgraph, and the histories of the edges between them."""
 
     num_within: tuple[int, ...]  # nodes within 0, 1, .., L hops; num_within[0] is the number of seeds
     node_features: Tensor  # float32 [num_within[L], d_node]

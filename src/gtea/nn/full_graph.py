@@ -29,15 +29,15 @@ from gtea.nn.groups import SegmentGroups
 from gtea.nn.kernels import kernels_for
 from gtea.nn.model import GTEA, AggregationLayer
 from gtea.nn.segments import run_sum
-from gtea.runtime.parallel import side_by_side
+from gtea.runtime.parallel import parallel_map
 
 PART = 1 << 13
 """How many slots are held at a time without the kernels: what they become stays in the processor's cache."""
 
 
 @dataclass(frozen=True)
-class Neighbourhoods:
-    """A run of targets, and all whom they attend to."""
+class AttendedRun:
+    """A run of targets, and all whom they attend_all to."""
 
     targets: range
     slots: Slots
@@ -47,26 +47,26 @@ class Neighbourhoods:
 
 
 @torch.inference_mode()
-def attend(model: GTEA, alpha_tilde: Tensor, offset: Tensor, neighbour: Tensor) -> Slots:
+def attend_all(model: GTEA, alpha_tilde: Tensor, offset: Tensor, neighbour: Tensor) -> Slots:
     """Eq. 5 over all neighbours: the slots that are left, each with the number of the look it was as its edge.
 
     Args:
-        alpha_tilde: The attention logit of each look, [num_looks].
+        alpha_tilde: The attention logit of each look, [num_slots].
         offset: Target i owns looks offset[i] : offset[i + 1], int64 [num_targets + 1].
-        neighbour: Where the other end stands among the nodes, int64 [num_looks].
+        neighbour: Where the other end stands among the nodes, int64 [num_slots].
     """
     alpha = model.normaliser(alpha_tilde, SegmentGroups(offset, len(alpha_tilde)))
     return Slots.of_graph(offset, neighbour, torch.arange(len(alpha), device=alpha.device), alpha)
 
 
-def neighbourhoods(targets: range, slots: Slots, e_tilde: Tensor) -> Neighbourhoods:
+def attended_run(targets: range, slots: Slots, e_tilde: Tensor) -> AttendedRun:
     """A run of targets, of whose looks ``e_tilde`` has those that are left, in order."""
-    return Neighbourhoods(targets, replace(slots, edge=torch.arange(len(e_tilde))), e_tilde)
+    return AttendedRun(targets, replace(slots, edge=torch.arange(len(e_tilde))), e_tilde)
 
 
 @torch.inference_mode()
 def aggregate_graph(
-    model: GTEA, x: Tensor, runs: Sequence[Neighbourhoods], num_within: Sequence[int], *, part: int = PART
+    model: GTEA, x: Tensor, runs: Sequence[AttendedRun], num_within: Sequence[int], *, part: int = PART
 ) -> Tensor:
     """The embeddings of the first ``num_within[0]`` nodes: ``GTEA.aggregate``, run by run.
 
@@ -88,7 +88,7 @@ def aggregate_graph(
 
 
 def _renew(
-    layer: AggregationLayer, z: Tensor, runs: Sequence[Neighbourhoods], part: int, room: Tensor, z_new: Tensor
+    layer: AggregationLayer, z: Tensor, runs: Sequence[AttendedRun], part: int, room: Tensor, z_new: Tensor
 ) -> None:
     """Eq. 6 and 7 for the targets of the runs, by way of ``room`` into ``z_new``, which may be z."""
     d_in, first, second = z.shape[1], layer.mlp_1, layer.mlp_2
@@ -98,17 +98,17 @@ def _renew(
     from_node = torch.addmm(first.into.bias, z, w_z.T, out=room)
 
     @torch.inference_mode()
-    def renew(run: Neighbourhoods) -> None:
+    def renew(run: AttendedRun) -> None:
         own = slice(run.targets.start, run.targets.stop)
         weight = run_sum(run.slots.alpha, run.slots.target, len(run.targets)).to(z.device)
         hidden = linear(z[own], w_own, second.into.bias).addmm_(_sum_relu(from_node, w_e, run, part), w_sum.T)
         torch.addmm(second.out.bias, hidden.addr_(weight, b_sum).relu_(), second.out.weight.T, out=z_new[own])
 
-    for _ in side_by_side(renew, runs, z.device):
+    for _ in parallel_map(renew, runs, z.device):
         pass
 
 
-def _sum_relu(from_node: Tensor, w_e: Tensor, run: Neighbourhoods, part: int) -> Tensor:
+def _sum_relu(from_node: Tensor, w_e: Tensor, run: AttendedRun, part: int) -> Tensor:
     """Of each target, sum_v alpha_uv relu(from_node_v + W_e e_tilde_uv): compiled where it can be, else in parts."""
     compiled = kernels_for(from_node, w_e, run.e_tilde, run.slots.alpha)
     if compiled is not None:

@@ -29,13 +29,18 @@ class NodeHead(nn.Module):
     """
 
     def __init__(
-        self, config: ModelConfig, num_classes: int, generator: torch.Generator, d_ranks: int = 0, d_known: int = 0
+        self,
+        config: ModelConfig,
+        num_classes: int,
+        generator: torch.Generator,
+        d_ranks: int = 0,
+        d_neighbour_labels: int = 0,
     ) -> None:
         super().__init__()
         self.bins = SoftBins(d_ranks, config.d_mlp, generator) if d_ranks else None
         d_in = config.d_node + (config.d_mlp if d_ranks else 0)
         self.mlp_3 = MLP(d_in, config.d_mlp, num_classes, config.dropout, generator)
-        self.vote = SoftBins(_REACHES, 1, generator) if d_known else None
+        self.vote = SoftBins(_REACHES, 1, generator) if d_neighbour_labels else None
         if self.vote is not None:
             begin_at_zero(self.vote.into)
 

@@ -22,9 +22,9 @@ def resolve_device(name: str) -> torch.device:
 
 
 @contextmanager
-def tiny_numbers_are_zero() -> Iterator[None]:
+def flush_denormals() -> Iterator[None]:
     """In this thread, and in those that it starts meanwhile; afterwards as before."""
-    before = _are_zero()
+    before = _flushes_denormals()
     torch.set_flush_denormal(True)
     try:
         yield
@@ -32,7 +32,7 @@ def tiny_numbers_are_zero() -> Iterator[None]:
         torch.set_flush_denormal(before)
 
 
-def _are_zero() -> bool:
+def _flushes_denormals() -> bool:
     """Torch tells nobody how it is set, but for its results."""
     tiny = torch.full((1,), torch.finfo(torch.float32).tiny)
     return float(tiny * 0.5) == 0.0

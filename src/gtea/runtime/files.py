@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def atomic_write(path: Path) -> Iterator[BinaryIO]:
     """A stream whose content takes the file's place in one step when the body is done.
 
     Until then, and if the body fails, whatever was there stays.
@@ -37,9 +37,9 @@ def draft_of(path: Path) -> Path:
     return path.with_name(f".{path.name}.new")
 
 
-def replace_json(path: Path, content: dict[str, Any]) -> None:
+def write_json(path: Path, content: dict[str, Any]) -> None:
     """Put a JSON file in place in one step."""
-    with replacing(path) as stream:
+    with atomic_write(path) as stream:
         stream.write((json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
 
 

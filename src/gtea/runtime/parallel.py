@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 Made = TypeVar("Made")
 
 
-def side_by_side(work: Callable[[Item], Made], items: Sequence[Item], device: torch.device) -> Iterator[Made]:
+def parallel_map(work: Callable[[Item], Made], items: Sequence[Item], device: torch.device) -> Iterator[Made]:
     """``map(work, items)`` by as many threads as torch may use. A GPU works on one part at a time.
 
     While they are at work, torch's operations have one thread each, in this process as a whole. Whatever ends the

@@ -8,5 +8,5 @@ Progress = Callable[[str, float | None], None]
 """Told the name of the stage and how much of it is done, from 0 to 1 (None: not known)."""
 
 
-def silent(stage: str, done: float | None) -> None:
+def no_progress(stage: str, done: float | None) -> None:
     """The progress listener of somebody who doesn't care."""

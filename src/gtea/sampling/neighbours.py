@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from gtea.errors import UsageError
 from gtea.runtime.jit import jit
 from gtea.runtime.rng import Purpose, below, fold, stream
-from gtea.sampling.subgraph import Neighbourhood
+from gtea.sampling.subgraph import SampledSubgraph
 from gtea.store.account_keys import keys_of_all
 from gtea.store.graph import Graph, graph_of, visible_events, visible_slots
 from gtea.store.view import View
@@ -33,7 +33,7 @@ _FIBONACCI = np.uint64(0x9E3779B97F4A7C15)
 
 
 class NeighbourSampler:
-    """Draws the surroundings of seeds in one view."""
+    """Draws the full_subgraph of seeds in one view."""
 
     def __init__(self, view: View, fanout: int, num_hops: int, strategy: Strategy = "uniform", seed: int = 0) -> None:
         if fanout < 1 or num_hops < 1:
@@ -49,7 +49,7 @@ class NeighbourSampler:
         self._ranks = recency_ranks(self.graph) if recent else np.zeros(0, dtype=np.uint32)
         self._keys = np.zeros(0, dtype=np.uint64) if recent else keys_of_all(view.store)
 
-    def sample(self, seeds: NDArray[np.integer[Any]], epoch: int = 0) -> Neighbourhood:
+    def sample(self, seeds: NDArray[np.integer[Any]], epoch: int = 0) -> SampledSubgraph:
         """The seeds and what was chosen around them.
 
         Args:
@@ -69,7 +69,7 @@ class NeighbourSampler:
             hops.append((places, numbers, edges, seen_from))
             within.append(len(nodes))
             num_edges += len(edges)
-        return Neighbourhood(tuple(within[1:]), nodes, *(np.concatenate(parts) for parts in zip(*hops, strict=True)))
+        return SampledSubgraph(tuple(within[1:]), nodes, *(np.concatenate(parts) for parts in zip(*hops, strict=True)))
 
     def _check(self, seeds: NDArray[np.int64]) -> None:
         num_nodes = len(self.graph.node_offset) - 1

@@ -1,4 +1,4 @@
-"""Pairs in, a pair batch out: the surroundings of both ends and, where it is read, what the two did together."""
+"""Pairs in, a pair batch out: the full_subgraph of both ends and, where it is read, what the two did together."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """All that is within L hops of some nodes, nobody left out: what exact scoring looks at.
 
-Nodes stand in the order of their discovery, as in ``gtea.nn.batch``: the surroundings of all nodes are the whole graph,
+Nodes stand in the order of their discovery, as in ``gtea.nn.batch``: the full_subgraph of all nodes are the whole graph,
 in the store's own order. A look is a slot: an edge together with the end that looks at it. A node is asked once, so
 that no look appears twice. The cost is one visit to each look; nothing is drawn at random.
 """
@@ -19,7 +19,7 @@ from gtea.store.graph import Graph, visible_slots
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class FullSubgraph:
     """Nodes, and who looks at whom. Target i owns the looks offset[i] : offset[i + 1]."""
 
     num_within: tuple[int, ...]
@@ -29,9 +29,9 @@ class Surroundings:
     offset: NDArray[np.int64]
     """[num_within[L - 1] + 1]."""
     neighbour: NDArray[np.int64]
-    """[num_looks]: places among ``nodes``."""
+    """[num_slots]: places among ``nodes``."""
     slot: NDArray[np.int64]
-    """[num_looks]: numbers of slots in the store."""
+    """[num_slots]: numbers of slots in the store."""
 
     def looks(self, targets: range) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Of a run of targets: the slots they look at, and for each the node in the store that looks."""
@@ -39,7 +39,7 @@ class Surroundings:
         return self.slot[offset[0] : offset[-1]], np.repeat(self.nodes[targets.start : targets.stop], np.diff(offset))
 
 
-def surroundings(graph: Graph, seeds: NDArray[np.integer[Any]], num_hops: int) -> Surroundings:
+def full_subgraph(graph: Graph, seeds: NDArray[np.integer[Any]], num_hops: int) -> FullSubgraph:
     """Everything before the cut within so many hops.
 
     Args:
@@ -57,15 +57,15 @@ def surroundings(graph: Graph, seeds: NDArray[np.integer[Any]], num_hops: int) -
         raise UsageError("seeds: each may be named once. Use numpy.unique with return_inverse=True.")
     within, hops = [0, len(seeds)], []
     for _ in range(num_hops):
-        degree, neighbour, slot, known = _look_around(graph, place, nodes, within[-2], within[-1])
+        degree, neighbour, slot, known = _expand(graph, place, nodes, within[-2], within[-1])
         hops.append((degree, neighbour, slot))
         within.append(known)
     degree, neighbour, slot = (np.concatenate(parts) for parts in zip(*hops, strict=True))
     offset = np.concatenate([[0], np.cumsum(degree)])
-    return Surroundings(tuple(within[1:]), nodes[: within[-1]].copy(), offset, neighbour, slot)
+    return FullSubgraph(tuple(within[1:]), nodes[: within[-1]].copy(), offset, neighbour, slot)
 
 
-def _everything(graph: Graph, num_hops: int) -> Surroundings:
+def _everything(graph: Graph, num_hops: int) -> FullSubgraph:
     """All nodes, in the store's order: nobody has to be looked for, and places are numbers of nodes."""
     num_nodes = len(graph.node_offset) - 1
     degree = _degrees(graph)
@@ -74,7 +74,7 @@ def _everything(graph: Graph, num_hops: int) -> Surroundings:
     if len(slot) < len(neighbour):  # some lie beyond the cut
         slot += np.repeat(graph.node_offset[:-1] - offset[:-1], degree)
         neighbour = neighbour[slot]
-    return Surroundings((num_nodes,) * (num_hops + 1), np.arange(num_nodes), offset, neighbour.astype(np.int64), slot)
+    return FullSubgraph((num_nodes,) * (num_hops + 1), np.arange(num_nodes), offset, neighbour.astype(np.int64), slot)
 
 
 @jit
@@ -88,7 +88,7 @@ def _degrees(graph: Graph) -> NDArray[np.int64]:
 
 
 @jit
-def _look_around(
+def _expand(
     graph: Graph, place: NDArray[np.int32], nodes: NDArray[np.int64], first: int, known: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int]:
     """Degree, neighbours' places and slots of ``nodes[first:known]``; whoever is new is put behind the known nodes."""
@@ -112,7 +112,7 @@ def _look_around(
     return degree, neighbour, slots, num_nodes
 
 
-class PairedLooks(NamedTuple):
+class EdgeSlots(NamedTuple):
     """Of each edge that is looked at, where its looks stand among some looks."""
 
     edge: NDArray[np.int64]
@@ -122,19 +122,19 @@ class PairedLooks(NamedTuple):
     """-1 where only one end looks: the other was not asked, or is the same."""
 
 
-def pair_looks(edge: NDArray[np.int64], num_edges: int) -> PairedLooks:
+def slots_by_edge(edge: NDArray[np.int64], num_edges: int) -> EdgeSlots:
     """The looks at each edge. Costs as much as there are edges in the store.
 
     Args:
         edge: Of each look its edge's number; none appears more than twice.
     """
-    here, there = _looks_by_edge(edge, num_edges)
+    here, there = _slots_by_edge(edge, num_edges)
     found = np.flatnonzero(here >= 0)
-    return PairedLooks(found, here[found], there[found])
+    return EdgeSlots(found, here[found], there[found])
 
 
 @jit
-def _looks_by_edge(edge: NDArray[np.int64], num_edges: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _slots_by_edge(edge: NDArray[np.int64], num_edges: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     here, there = np.full(num_edges, -1, dtype=np.int64), np.full(num_edges, -1, dtype=np.int64)
     for look in range(len(edge)):
         if here[edge[look]] < 0:
@@ -145,7 +145,7 @@ def _looks_by_edge(edge: NDArray[np.int64], num_edges: int) -> tuple[NDArray[np.
 
 
 @dataclass(frozen=True)
-class Neighbourhood:
+class SampledSubgraph:
     """Nodes in the order of their discovery, and who was chosen for whom. See ``gtea.nn.batch``."""
 
     num_within: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Accounts and pairs as rows of numbers, for models that read no surroundings: trees, and EdgeBank."""
+"""Accounts and pairs as rows of numbers, for models that read no full_subgraph: trees, and EdgeBank."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gtea.store.view import View
 
 
 class NodeRows:
-    """Each account's own features and the classes known around it, [num_seeds, d_node + d_known]."""
+    """Each account's own features and the classes known around it, [num_seeds, d_node + d_neighbour_labels]."""
 
     def __init__(self, view: View, preprocessing: Preprocessing) -> None:
         self._nodes = NodeFeatures(view, preprocessing.nodes)

@@ -21,7 +21,7 @@ from safetensors.torch import save
 
 from gtea.errors import StoreError, UsageError
 from gtea.models.model_folder import SavedModel
-from gtea.runtime.files import locked, replace_json, replacing
+from gtea.runtime.files import atomic_write, locked, write_json
 from gtea.scoring.edge_pass import EdgeRows
 from gtea.store.store import Store
 
@@ -63,7 +63,7 @@ class EdgeCache:
         content = save(
             {"e_tilde": rows.e_tilde, "alpha_tilde": rows.alpha_tilde}, metadata={"sha256": _digest_of(rows)}
         )
-        with replacing(self._path(number)) as stream:
+        with atomic_write(self._path(number)) as stream:
             stream.write(content)
 
     def _path(self, number: int) -> Path:
@@ -102,7 +102,7 @@ def _require_ours(folder: Path, wanted: dict[str, Any]) -> None:
     if not manifest.exists():
         if any(entry.name != f".{_MANIFEST}.new" for entry in folder.iterdir()):
             raise UsageError(f"--cache {folder}: must be empty or a cache of gtea. Give another folder.")
-        replace_json(manifest, wanted)
+        write_json(manifest, wanted)
         return
     try:
         found = json.loads(manifest.read_text(encoding="utf-8"))

@@ -15,30 +15,30 @@ from torch import Tensor
 
 from gtea.nn.batch import Histories
 from gtea.nn.edge_encoder import EdgeEncoder
-from gtea.runtime.parallel import side_by_side
+from gtea.runtime.parallel import parallel_map
 from gtea.sampling.collate import HistoryReader
-from gtea.sampling.subgraph import PairedLooks
+from gtea.sampling.subgraph import EdgeSlots
 
-MAX_LOOKS = 1 << 13
+MAX_SLOTS = 1 << 13
 MAX_EVENTS = 1 << 16
 """Of one batch: what the encoder makes of them takes some tens of megabytes. A single history may be longer."""
 
-Listener = Callable[[float], None]
+ShareListener = Callable[[float], None]
 """Told which share of the looks is done."""
 
 
 @dataclass(frozen=True)
 class EdgeRows:
-    """What the layers need of each look: e_tilde [num_looks, d_edge] and alpha_tilde [num_looks]."""
+    """What the layers need of each look: e_tilde [num_slots, d_edge] and alpha_tilde [num_slots]."""
 
     e_tilde: Tensor
     alpha_tilde: Tensor
 
     @staticmethod
-    def empty(num_looks: int, encoder: EdgeEncoder) -> EdgeRows:
+    def empty(num_slots: int, encoder: EdgeEncoder) -> EdgeRows:
         """Room for so many looks, on the CPU, in the encoder's precision."""
         dtype = encoder.a.dtype
-        return EdgeRows(torch.empty(num_looks, encoder.d_edge, dtype=dtype), torch.empty(num_looks, dtype=dtype))
+        return EdgeRows(torch.empty(num_slots, encoder.d_edge, dtype=dtype), torch.empty(num_slots, dtype=dtype))
 
     def put(self, places: NDArray[np.int64], e_tilde: Tensor, alpha_tilde: Tensor) -> None:
         """Write down the rows of some looks."""
@@ -55,11 +55,11 @@ class EdgePass:
         reader: HistoryReader,
         device: torch.device,
         *,
-        max_looks: int = MAX_LOOKS,
+        max_slots: int = MAX_SLOTS,
         max_events: int = MAX_EVENTS,
     ) -> None:
         self.encoder = encoder
-        self.max_looks, self.max_events = max_looks, max_events
+        self.max_slots, self.max_events = max_slots, max_events
         self._reader = reader
         self._device = device
 
@@ -73,23 +73,23 @@ class EdgePass:
         e_tilde, alpha_tilde = self.encoder(self._read(slot, seen_from))
         return EdgeRows(e_tilde.cpu(), alpha_tilde.cpu())
 
-    def encode(self, slot: NDArray[np.int64], seen_from: NDArray[np.int64], listener: Listener) -> EdgeRows:
+    def encode(self, slot: NDArray[np.int64], seen_from: NDArray[np.int64], listener: ShareListener) -> EdgeRows:
         """Both rows of each look, in order."""
         rows = EdgeRows.empty(len(slot), self.encoder)
         self._fill((rows.e_tilde, rows.alpha_tilde), self.encoder, slot, seen_from, listener)
         return rows
 
-    def encode_pairs(self, looks: PairedLooks, seen_from: NDArray[np.int64], listener: Listener) -> EdgeRows:
+    def encode_pairs(self, looks: EdgeSlots, seen_from: NDArray[np.int64], listener: ShareListener) -> EdgeRows:
         """Both rows of each look, as ``encode`` gives them, but each edge is read once for both of its ends."""
         rows = EdgeRows.empty(len(seen_from), self.encoder)
-        max_edges = max(self.max_looks // 2, 1)
+        max_edges = max(self.max_slots // 2, 1)
         starts = batch_starts(self._reader.at_most(looks.edge), max_edges, self.max_events // 2)
 
         @torch.inference_mode()
         def fill(batch: int) -> int:
             edge, here, there = (column[starts[batch] : starts[batch + 1]] for column in looks)
             histories = self._reader.read(edge, seen_from[here]).to(self._device)
-            e_here, alpha_here, e_there, alpha_there = self.encoder.both_looks(histories)
+            e_here, alpha_here, e_there, alpha_there = self.encoder.encode_both_ends(histories)
             rows.put(here, e_here, alpha_here)
             seen = there >= 0
             if seen.all():
@@ -98,17 +98,17 @@ class EdgePass:
                 rows.put(there[seen], e_there[seen], alpha_there[seen])
             return int(starts[batch + 1])
 
-        for done in side_by_side(fill, range(len(starts) - 1), self._device):
+        for done in parallel_map(fill, range(len(starts) - 1), self._device):
             listener(done / len(looks.edge))
         return rows
 
-    def weigh(self, slot: NDArray[np.int64], seen_from: NDArray[np.int64], listener: Listener) -> Tensor:
+    def weigh(self, slot: NDArray[np.int64], seen_from: NDArray[np.int64], listener: ShareListener) -> Tensor:
         """alpha_tilde alone."""
         alpha_tilde = torch.empty(len(slot), dtype=self.encoder.a.dtype)
         self._fill((alpha_tilde,), lambda histories: (self.encoder.weigh(histories),), slot, seen_from, listener)
         return alpha_tilde
 
-    def embed(self, slot: NDArray[np.int64], seen_from: NDArray[np.int64], listener: Listener) -> Tensor:
+    def embed(self, slot: NDArray[np.int64], seen_from: NDArray[np.int64], listener: ShareListener) -> Tensor:
         """e_tilde alone."""
         e_tilde = torch.empty(len(slot), self.encoder.d_edge, dtype=self.encoder.a.dtype)
         self._fill((e_tilde,), lambda histories: (self.encoder.embed(histories),), slot, seen_from, listener)
@@ -123,9 +123,9 @@ class EdgePass:
         make: Callable[[Histories], tuple[Tensor, ...]],
         slot: NDArray[np.int64],
         seen_from: NDArray[np.int64],
-        listener: Listener,
+        listener: ShareListener,
     ) -> None:
-        starts = batch_starts(self.at_most(slot), self.max_looks, self.max_events)
+        starts = batch_starts(self.at_most(slot), self.max_slots, self.max_events)
 
         @torch.inference_mode()
         def fill(batch: int) -> int:
@@ -134,11 +134,11 @@ class EdgePass:
                 column[some] = made.cpu()
             return some.stop
 
-        for done in side_by_side(fill, range(len(starts) - 1), self._device):
+        for done in parallel_map(fill, range(len(starts) - 1), self._device):
             listener(done / len(slot))
 
 
-def batch_starts(lengths: NDArray[np.int64], max_looks: int, max_events: int) -> NDArray[np.int64]:
+def batch_starts(lengths: NDArray[np.int64], max_slots: int, max_events: int) -> NDArray[np.int64]:
     """Where each batch of looks starts, and last where the looks end. Every batch has at least one look."""
     ends = np.cumsum(lengths)
     starts = [0]
@@ -146,5 +146,5 @@ def batch_starts(lengths: NDArray[np.int64], max_looks: int, max_events: int) ->
         first = starts[-1]
         before = ends[first - 1] if first else 0
         fitting = int(np.searchsorted(ends, before + max_events, side="right"))
-        starts.append(min(max(fitting, first + 1), first + max_looks, len(lengths)))
+        starts.append(min(max(fitting, first + 1), first + max_slots, len(lengths)))
     return np.array(starts)

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from gtea.errors import DataError, UsageError
-from gtea.scoring.options import EXACT, Way
+from gtea.scoring.options import EXACT, ScoringOptions
 from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.store import Store
 from gtea.tasks.labels import read_labels
@@ -25,7 +25,7 @@ def evaluate_accounts(
     *,
     as_of: str | None = None,
     unknown: Literal["error", "skip"] = "error",
-    way: Way = EXACT,
+    way: ScoringOptions = EXACT,
     device: torch.device,
 ) -> dict[str, Any]:
     """The model's metrics on labelled accounts as of a moment."""
@@ -54,7 +54,7 @@ def evaluate_pairs(
     positive: str | None = None,
     as_of: str | None = None,
     unknown: Literal["error", "skip"] = "error",
-    way: Way = EXACT,
+    way: ScoringOptions = EXACT,
     device: torch.device,
 ) -> dict[str, Any]:
     """The model's metrics on pairs that are labelled one by one, as of a moment.

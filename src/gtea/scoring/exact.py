@@ -25,15 +25,15 @@ from gtea.features.node_features import NodeFeatures
 from gtea.features.preprocessing import Preprocessing
 from gtea.models.model_folder import SavedModel
 from gtea.nn.batch import Slots
-from gtea.nn.full_graph import Neighbourhoods, aggregate_graph, attend, neighbourhoods
+from gtea.nn.full_graph import AttendedRun, aggregate_graph, attend_all, attended_run
 from gtea.nn.model import GTEA
-from gtea.runtime.parallel import side_by_side
-from gtea.runtime.progress import Progress, silent
+from gtea.runtime.parallel import parallel_map
+from gtea.runtime.progress import Progress, no_progress
 from gtea.sampling.collate import HistoryReader
-from gtea.sampling.subgraph import Surroundings, pair_looks, surroundings
+from gtea.sampling.subgraph import FullSubgraph, full_subgraph, slots_by_edge
 from gtea.scoring.edge_cache import EdgeCache, edge_cache
 from gtea.scoring.edge_pass import EdgePass, EdgeRows
-from gtea.scoring.options import Way
+from gtea.scoring.options import ScoringOptions
 from gtea.store.view import View
 
 _NODES_AT_A_TIME = 1 << 14
@@ -42,7 +42,7 @@ _AT_HAND = 1 << 32
 """How many bytes of embeddings may be held before it is known which of them the attention leaves."""
 
 
-class Known(NamedTuple):
+class Embedded(NamedTuple):
     """What is known of some nodes, on the device."""
 
     z: Tensor  # [num_nodes, d_node]
@@ -61,7 +61,7 @@ class ExactEmbedder:
         device: torch.device,
         *,
         cache: EdgeCache | None = None,
-        progress: Progress = silent,
+        progress: Progress = no_progress,
     ) -> None:
         self._gtea = gtea.eval()
         self._view = view
@@ -75,11 +75,11 @@ class ExactEmbedder:
 
     def embed(self, nodes: NDArray[np.int64]) -> Tensor:
         """Z [num_nodes, d_node] of some nodes, each named once, on the device."""
-        return self.look_at(nodes).z
+        return self.embed_with_features(nodes).z
 
-    def look_at(self, nodes: NDArray[np.int64]) -> Known:
+    def embed_with_features(self, nodes: NDArray[np.int64]) -> Embedded:
         """Embeddings of some nodes, each named once, and the features that they were found to have."""
-        around = surroundings(self._reader.graph, nodes, self._num_hops)
+        around = full_subgraph(self._reader.graph, nodes, self._num_hops)
         if self._cache is not None:
             runs = self._kept(around, self._cache)
         elif self._in_pairs(around):
@@ -88,31 +88,31 @@ class ExactEmbedder:
             runs = self._fresh(around)
         x = describe_nodes(self._features, around.nodes, self._progress).to(self._device, self._edges.encoder.a.dtype)
         self._progress("aggregating", None)
-        return Known(aggregate_graph(self._gtea, x, runs, around.num_within), x[: len(nodes)])
+        return Embedded(aggregate_graph(self._gtea, x, runs, around.num_within), x[: len(nodes)])
 
-    def _in_pairs(self, around: Surroundings) -> bool:
+    def _in_pairs(self, around: FullSubgraph) -> bool:
         """Whether to encode edge by edge: most are looked at from both ends, and all looks fit into memory."""
-        encoder, num_looks = self._edges.encoder, len(around.slot)
-        size = num_looks * encoder.d_edge * encoder.a.itemsize
-        return num_looks > len(self._reader.graph.edge_a) and size <= _AT_HAND
+        encoder, num_slots = self._edges.encoder, len(around.slot)
+        size = num_slots * encoder.d_edge * encoder.a.itemsize
+        return num_slots > len(self._reader.graph.edge_a) and size <= _AT_HAND
 
-    def _paired(self, around: Surroundings) -> list[Neighbourhoods]:
+    def _paired(self, around: FullSubgraph) -> list[AttendedRun]:
         """Whom each target attends to, each edge having been read once for both of its ends."""
         graph = self._reader.graph
         slot, seen_from = around.looks(range(len(around.offset) - 1))
-        looks = pair_looks(graph.slot_edge[slot], len(graph.edge_a))
+        looks = slots_by_edge(graph.slot_edge[slot], len(graph.edge_a))
         rows = self._edges.encode_pairs(looks, seen_from, partial(self._progress, "encoding edges"))
         return self._weighed(around, rows)
 
-    def _fresh(self, around: Surroundings) -> list[Neighbourhoods]:
+    def _fresh(self, around: FullSubgraph) -> list[AttendedRun]:
         """Whom each target attends to, and the embeddings of these looks alone."""
         before = np.concatenate([[0], np.cumsum(self._edges.at_most(around.slot))])
         looks, events = np.diff(around.offset), np.diff(before[around.offset])
         runs = target_runs(looks, events, around.num_within, self._edges)
-        large = (looks > self._edges.max_looks) | (events > self._edges.max_events)
+        large = (looks > self._edges.max_slots) | (events > self._edges.max_events)
         hubs, others = [run for run in runs if large[run.start]], [run for run in runs if not large[run.start]]
-        made: list[Neighbourhoods] = []
-        for run in side_by_side(partial(self._run, around), others, self._device):
+        made: list[AttendedRun] = []
+        for run in parallel_map(partial(self._run, around), others, self._device):
             made.append(run)
             self._progress("encoding edges", len(made) / len(runs))
         for hub in hubs:
@@ -120,25 +120,25 @@ class ExactEmbedder:
             self._progress("encoding edges", len(made) / len(runs))
         return sorted(made, key=lambda run: run.targets.start)
 
-    def _run(self, around: Surroundings, targets: range) -> Neighbourhoods:
+    def _run(self, around: FullSubgraph, targets: range) -> AttendedRun:
         rows = self._edges.encode_batch(*around.looks(targets))
         slots = self._attend(around, targets, rows.alpha_tilde)
         all_left = len(slots.edge) == len(rows.e_tilde)
-        return neighbourhoods(targets, slots, rows.e_tilde if all_left else rows.e_tilde.index_select(0, slots.edge))
+        return attended_run(targets, slots, rows.e_tilde if all_left else rows.e_tilde.index_select(0, slots.edge))
 
-    def _hub(self, around: Surroundings, target: range) -> Neighbourhoods:
+    def _hub(self, around: FullSubgraph, target: range) -> AttendedRun:
         """One whose looks might fill the memory: weighed batch by batch, and only what is left is embedded."""
         slot, seen_from = around.looks(target)
         slots = self._attend(around, target, self._edges.weigh(slot, seen_from, _unheard))
         left = slots.edge.numpy()
-        return neighbourhoods(target, slots, self._edges.embed(slot[left], seen_from[left], _unheard))
+        return attended_run(target, slots, self._edges.embed(slot[left], seen_from[left], _unheard))
 
-    def _attend(self, around: Surroundings, targets: range, alpha_tilde: Tensor) -> Slots:
+    def _attend(self, around: FullSubgraph, targets: range, alpha_tilde: Tensor) -> Slots:
         offset = around.offset[targets.start : targets.stop + 1]
         neighbour = torch.from_numpy(around.neighbour[offset[0] : offset[-1]])
-        return attend(self._gtea, alpha_tilde, torch.from_numpy(offset - offset[0]), neighbour)
+        return attend_all(self._gtea, alpha_tilde, torch.from_numpy(offset - offset[0]), neighbour)
 
-    def _kept(self, around: Surroundings, cache: EdgeCache) -> list[Neighbourhoods]:
+    def _kept(self, around: FullSubgraph, cache: EdgeCache) -> list[AttendedRun]:
         """The same by way of the cache. Chunks that are missing are computed whole, for whoever asks next."""
         rows = EdgeRows.empty(len(around.slot), self._edges.encoder)
         order = np.argsort(around.slot, kind="stable")
@@ -152,17 +152,17 @@ class ExactEmbedder:
             self._progress("encoding edges", (i + 1) / len(numbers))
         return self._weighed(around, rows)
 
-    def _weighed(self, around: Surroundings, rows: EdgeRows) -> list[Neighbourhoods]:
+    def _weighed(self, around: FullSubgraph, rows: EdgeRows) -> list[AttendedRun]:
         """Whom each target attends to, the rows of all looks being known. They are written over."""
         looks = np.diff(around.offset)
         runs = target_runs(looks, np.zeros_like(looks), around.num_within, self._edges)
 
-        def attended(targets: range) -> Neighbourhoods:
+        def attended(targets: range) -> AttendedRun:
             some = slice(around.offset[targets.start], around.offset[targets.stop])
             slots = self._attend(around, targets, rows.alpha_tilde[some])
-            return neighbourhoods(targets, slots, _moved_up(rows.e_tilde[some], slots.edge))
+            return attended_run(targets, slots, _moved_up(rows.e_tilde[some], slots.edge))
 
-        return list(side_by_side(attended, runs, self._device))
+        return list(parallel_map(attended, runs, self._device))
 
     def _chunk(self, cache: EdgeCache, number: int) -> EdgeRows:
         rows = cache.read(number)
@@ -175,7 +175,7 @@ class ExactEmbedder:
         return rows
 
 
-def describe_nodes(features: NodeFeatures, nodes: NDArray[np.int64], progress: Progress = silent) -> Tensor:
+def describe_nodes(features: NodeFeatures, nodes: NDArray[np.int64], progress: Progress = no_progress) -> Tensor:
     """X of the nodes, a part at a time: raw statistics are wider and in float64."""
     x = np.empty((len(nodes), features.width), dtype=np.float32)
 
@@ -184,7 +184,7 @@ def describe_nodes(features: NodeFeatures, nodes: NDArray[np.int64], progress: P
         x[some] = features.compute(nodes[some])
         return first
 
-    for first in side_by_side(describe, range(0, len(nodes), _NODES_AT_A_TIME), torch.device("cpu")):
+    for first in parallel_map(describe, range(0, len(nodes), _NODES_AT_A_TIME), torch.device("cpu")):
         progress("describing accounts", first / len(nodes))
     return torch.from_numpy(x)
 
@@ -208,14 +208,14 @@ def target_runs(
     looks: NDArray[np.int64], events: NDArray[np.int64], num_within: Sequence[int], limits: EdgePass
 ) -> list[range]:
     """Targets in runs that are within the limits of a batch, or a single target; none goes across ``num_within``."""
-    looks_before, events_before = (np.concatenate([[0], np.cumsum(each)]) for each in (looks, events))
+    slots_before, events_before = (np.concatenate([[0], np.cumsum(each)]) for each in (looks, events))
     runs = []
     first = 0
     for end in sorted(set(num_within[:-1])):
         while first < end:
-            by_looks = np.searchsorted(looks_before, looks_before[first] + limits.max_looks, side="right") - 1
+            by_slots = np.searchsorted(slots_before, slots_before[first] + limits.max_slots, side="right") - 1
             by_events = np.searchsorted(events_before, events_before[first] + limits.max_events, side="right") - 1
-            last = min(max(int(min(by_looks, by_events)), first + 1), end)
+            last = min(max(int(min(by_slots, by_events)), first + 1), end)
             runs.append(range(first, last))
             first = last
     return runs
@@ -228,11 +228,11 @@ def embed_exactly(
     config: RunConfig,
     view: View,
     nodes: NDArray[np.int64],
-    way: Way,
+    way: ScoringOptions,
     device: torch.device,
-) -> Known:
+) -> Embedded:
     """Z and x of some nodes, each named once; edges come from the cache, and go into it, if the way names one."""
     with contextlib.ExitStack() as stack:
         cache = stack.enter_context(edge_cache(way.cache, saved, view.store, view.cut)) if way.cache else None
         embedder = ExactEmbedder(gtea, view, preprocessing, config, device, cache=cache, progress=way.progress)
-        return embedder.look_at(nodes)
+        return embedder.embed_with_features(nodes)

@@ -1,4 +1,4 @@
-"""Probabilities of classes and of links, each from a sample of the surroundings."""
+"""Probabilities of classes and of links, each from a sample of the full_subgraph."""
 
 from __future__ import annotations
 

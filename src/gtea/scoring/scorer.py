@@ -14,14 +14,14 @@ from gtea.config import InputSpec, RunConfig, config_from_json
 from gtea.errors import ModelError, UsageError
 from gtea.features.node_features import HeadInputs
 from gtea.features.preprocessing import Preprocessing
-from gtea.models.gtea import LinkPredictor, NodeClassifier
+from gtea.models.gtea import GTEALinkNetwork, GTEANodeClassifier
 from gtea.models.model_folder import SavedModel, load_model
-from gtea.models.registry import family_of
+from gtea.models.registry import entry_of
 from gtea.nn.model import GTEA
 from gtea.sampling.collate import HistoryReader, distinct
 from gtea.sampling.pair_batches import PairHistories, ranked_statistics
-from gtea.scoring.exact import Known, embed_exactly
-from gtea.scoring.options import EXACT, Way
+from gtea.scoring.exact import Embedded, embed_exactly
+from gtea.scoring.options import EXACT, ScoringOptions
 from gtea.scoring.sampled import LinkScorer, NodeScorer, require_finite
 from gtea.store.store import Store
 
@@ -46,21 +46,21 @@ class _Model:
     @property
     def gtea(self) -> GTEA:
         """The model without its head."""
-        if not isinstance(self.network, NodeClassifier | LinkPredictor):
+        if not isinstance(self.network, GTEANodeClassifier | GTEALinkNetwork):
             raise ModelError(f"model: is no GTEA (it is a {self.config.model.family}). Ask for probabilities.")
         return self.network.gtea
 
-    def takes(self, way: Way) -> Way:
+    def takes(self, way: ScoringOptions) -> ScoringOptions:
         """The way that this model can go: GTEA's scores alone can be computed exactly."""
-        if way.sampled or isinstance(self.network, NodeClassifier | LinkPredictor):
+        if way.sampled or isinstance(self.network, GTEANodeClassifier | GTEALinkNetwork):
             return way
         if way.cache is not None:
             raise UsageError(
                 f"--cache: keeps the edges of a GTEA model (got a {self.config.model.family}). Leave it out."
             )
-        return replace(way, sampled=family_of(self.config.model).reads_events)
+        return replace(way, sampled=entry_of(self.config.model).reads_events)
 
-    def _known(self, store: Store, cut: int, nodes: NDArray[np.int64], way: Way) -> Known:
+    def _known(self, store: Store, cut: int, nodes: NDArray[np.int64], way: ScoringOptions) -> Embedded:
         """The exact embeddings of some nodes, each named once, and their features."""
         view = store.as_of(cut)
         return embed_exactly(self.gtea, self.saved, self.preprocessing, self.config, view, nodes, way, self.device)
@@ -78,7 +78,7 @@ class NodeModel(_Model):
         self.classes: tuple[str, ...] = tuple(saved.config["classes"])
         self.positive: str | None = saved.config["positive"]
         run, spec = config_from_json(saved.config["run"]), InputSpec(**saved.config["input"])
-        network = family_of(run.model).classifier(run.model, spec, len(self.classes), 0)
+        network = entry_of(run.model).classifier(run.model, spec, len(self.classes), 0)
         super().__init__(saved, network, device)
 
     @staticmethod
@@ -86,10 +86,12 @@ class NodeModel(_Model):
         """Read and check a model folder."""
         return NodeModel(load_model(folder), device)
 
-    def probabilities(self, store: Store, cut: int, nodes: NDArray[np.int64], way: Way = EXACT) -> NDArray[np.float64]:
+    def probabilities(
+        self, store: Store, cut: int, nodes: NDArray[np.int64], way: ScoringOptions = EXACT
+    ) -> NDArray[np.float64]:
         """Class probabilities of nodes as of a cut, one row each, columns as in ``classes``."""
         way = self.takes(way)
-        if not isinstance(self.network, NodeClassifier) or way.sampled:
+        if not isinstance(self.network, GTEANodeClassifier) or way.sampled:
             return self._sampled(self.network, store, cut).probabilities(nodes)
         unique, places = np.unique(nodes, return_inverse=True)
         z, x = self._known(store, cut, unique, way)
@@ -103,10 +105,12 @@ class NodeModel(_Model):
                 parts.append(torch.softmax(self.network.answer(z[some], x[some], heard).double(), dim=1).cpu())
         return require_finite(torch.cat(parts).numpy())[places]
 
-    def embeddings(self, store: Store, cut: int, nodes: NDArray[np.int64], way: Way = EXACT) -> NDArray[np.float64]:
+    def embeddings(
+        self, store: Store, cut: int, nodes: NDArray[np.int64], way: ScoringOptions = EXACT
+    ) -> NDArray[np.float64]:
         """The embeddings z of nodes as of a cut, [num_nodes, d_node]: what the head makes its answer from."""
         way = self.takes(way)
-        if not isinstance(self.network, NodeClassifier) or way.sampled:
+        if not isinstance(self.network, GTEANodeClassifier) or way.sampled:
             embedder = getattr(self.network, "embedder", None)
             if embedder is None:
                 raise ModelError(
@@ -117,7 +121,7 @@ class NodeModel(_Model):
         return require_finite(self._known(store, cut, unique, way).z.double().cpu().numpy())[places]
 
     def _sampled(self, network: nn.Module, store: Store, cut: int) -> NodeScorer:
-        batches = family_of(self.config.model).node_batches(store, cut, self.preprocessing, self.config)
+        batches = entry_of(self.config.model).node_batches(store, cut, self.preprocessing, self.config)
         batch_size, workers = self.config.sampling.batch_size, self.config.train.workers
         return NodeScorer(network, batches, batch_size, self.device, workers)
 
@@ -138,7 +142,7 @@ class LinkModel(_Model):
                 "Leave --pairs out, or use another model."
             )
         run, spec = config_from_json(saved.config["run"]), InputSpec(**saved.config["input"])
-        super().__init__(saved, family_of(run.model).predictor(run.model, spec, 0), device)
+        super().__init__(saved, entry_of(run.model).predictor(run.model, spec, 0), device)
 
     @staticmethod
     def open(folder: Path, device: torch.device) -> LinkModel:
@@ -146,11 +150,11 @@ class LinkModel(_Model):
         return LinkModel(load_model(folder), device)
 
     def probabilities(
-        self, store: Store, cut: int, src: NDArray[np.int64], dst: NDArray[np.int64], way: Way = EXACT
+        self, store: Store, cut: int, src: NDArray[np.int64], dst: NDArray[np.int64], way: ScoringOptions = EXACT
     ) -> NDArray[np.float64]:
         """The probability of a link for each pair, from what was before a cut."""
         way = self.takes(way)
-        if not isinstance(self.network, LinkPredictor) or way.sampled:
+        if not isinstance(self.network, GTEALinkNetwork) or way.sampled:
             return self._sampled(store, cut).probabilities(src, dst)
         ends, (left, right) = distinct(src, dst)
         z = self._known(store, cut, ends, way).z
@@ -168,7 +172,7 @@ class LinkModel(_Model):
         return require_finite(torch.sigmoid(torch.cat(logits)).numpy())
 
     def _sampled(self, store: Store, cut: int) -> LinkScorer:
-        family = family_of(self.config.model)
+        family = entry_of(self.config.model)
         batches = family.pair_batches(store, cut, self.preprocessing, self.config, self.network)
         batch_size, workers = self.config.sampling.batch_size, self.config.train.workers
         return LinkScorer(self.network, batches, batch_size, self.device, workers)

@@ -13,8 +13,8 @@ import torch
 from numpy.typing import NDArray
 
 from gtea.errors import UsageError
-from gtea.runtime.files import replacing
-from gtea.scoring.options import EXACT, Way
+from gtea.runtime.files import atomic_write
+from gtea.scoring.options import EXACT, ScoringOptions
 from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.store import Store
 from gtea.tasks.accounts import read_accounts
@@ -31,7 +31,7 @@ def score_accounts(
     accounts: Any = None,
     as_of: str | None = None,
     unknown: Literal["error", "skip"] = "error",
-    way: Way = EXACT,
+    way: ScoringOptions = EXACT,
     device: torch.device,
 ) -> dict[str, Any]:
     """Score accounts and write the table; returns what was done and the first ten rows."""
@@ -58,7 +58,7 @@ def score_pairs(
     *,
     as_of: str | None = None,
     unknown: Literal["error", "skip"] = "error",
-    way: Way = EXACT,
+    way: ScoringOptions = EXACT,
     device: torch.device,
 ) -> dict[str, Any]:
     """Score pairs and write the table; returns what was done and the first ten rows."""
@@ -83,12 +83,12 @@ def _require_suffix(out: Path) -> None:
         raise UsageError(f"--out {out.name}: must end in .parquet or .csv. Try scores.parquet.")
 
 
-def _how(store: Store, cut: int, way: Way) -> dict[str, Any]:
+def _how(store: Store, cut: int, way: ScoringOptions) -> dict[str, Any]:
     return {"as_of": cut, "as_of_date": store.date(cut), "sampled": way.sampled}
 
 
 def _write(table: pa.Table, out: Path) -> dict[str, Any]:
-    with replacing(out) as stream:
+    with atomic_write(out) as stream:
         if out.suffix == ".parquet":
             pq.write_table(table, stream)
         else:

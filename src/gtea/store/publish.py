@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gtea.errors import StoreError, UsageError
-from gtea.runtime.files import replace_json, sync_folder, try_lock
+from gtea.runtime.files import sync_folder, try_lock, write_json
 from gtea.store.manifest import MANIFEST, REPORT, Manifest, read_manifest
 
 _VERSION = re.compile(r"v\d{6}")
@@ -63,14 +63,14 @@ def publish(store: Path, built: Path, manifest: Manifest) -> None:
     if (store / MANIFEST).exists():
         built.rename(store / manifest.folder)
         sync_folder(store)
-        replace_json(store / MANIFEST, manifest.to_json())
-        replace_json(store / REPORT, manifest.data_report)
+        write_json(store / MANIFEST, manifest.to_json())
+        write_json(store / REPORT, manifest.data_report)
         return
     whole = built.parent / "store"
     whole.mkdir()
     built.rename(whole / manifest.folder)
-    replace_json(whole / REPORT, manifest.data_report)
-    replace_json(whole / MANIFEST, manifest.to_json())
+    write_json(whole / REPORT, manifest.data_report)
+    write_json(whole / MANIFEST, manifest.to_json())
     try:
         whole.rename(store)
     except OSError as error:

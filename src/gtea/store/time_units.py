@@ -12,7 +12,7 @@ import numpy as np
 
 from gtea.errors import UsageError
 
-Moment = int | np.integer[Any] | str | dt.datetime
+Instant = int | np.integer[Any] | str | dt.datetime
 
 _MOST_DIGITS = 30
 
@@ -32,7 +32,7 @@ UNITS_PER_SECOND = {"s": 1, "us": 10**6, "ns": 10**9}
 """How many of a stored calendar unit make a second."""
 
 
-def parse_moment(moment: Moment, unit: str, input_unit: str) -> int:
+def parse_instant(moment: Instant, unit: str, input_unit: str) -> int:
     """The smallest stored time that is not before the moment.
 
     Rounding up keeps the promise at the edge: with times in whole seconds, ``as_of`` half past a second hides

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.errors import StoreError
-from gtea.runtime.files import replace_json
+from gtea.runtime.files import write_json
 from gtea.store.layout import DTYPES
 from gtea.store.manifest import REPORT, Manifest, map_array, read_manifest
 from gtea.store.store import Store
@@ -176,4 +176,4 @@ def _mend_report(path: Path, manifest: Manifest) -> None:
         current = None
     if current != manifest.data_report:
         with contextlib.suppress(OSError):  # on read-only media the manifest's own copy must do
-            replace_json(path / REPORT, manifest.data_report)
+            write_json(path / REPORT, manifest.data_report)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gtea.errors import DataError, UsageError
 from gtea.store.store import Store
-from gtea.store.time_units import parse_moment
+from gtea.store.time_units import parse_instant
 from gtea.tasks.accounts import FoundRows, Unknown, find_rows, refuse_missing_header
 from gtea.tasks.tables import SHOWN, Table, TextTable, read_table
 
@@ -200,7 +200,7 @@ def _moment(text: str, store: Store) -> int | None:
     if _HUGE.search(text):
         return None
     try:
-        moment = parse_moment(text, store.unit, store.manifest.schema["time_unit"])
+        moment = parse_instant(text, store.unit, store.manifest.schema["time_unit"])
     except UsageError:
         return None
     return moment if abs(moment) < 2**63 else None

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from gtea.errors import DataError, UsageError
 from gtea.sampling.negatives import NegativeSampler
 from gtea.store.store import Store
-from gtea.store.time_units import Moment, date_text
+from gtea.store.time_units import Instant, date_text
 from gtea.tasks.splits import FRACTIONS, boundaries, check_fractions
 
-Protocol = Literal["temporal", "paper"]
+LinkProtocol = Literal["temporal", "paper"]
 """What the graph is for each window: as of the window's start (temporal), or of the first one's for all (paper)."""
 
 
@@ -61,7 +61,7 @@ class LinkPart:
 class LinkSplit:
     """The graph and three windows after it."""
 
-    protocol: Protocol
+    protocol: LinkProtocol
     graph_until: int
     graph_pairs: int
     """How many pairs have an event before ``graph_until``. The paper counts each twice, once for each direction."""
@@ -70,7 +70,7 @@ class LinkSplit:
     test: LinkPart
     unit: str
     """The unit of the stored times."""
-    lessons: tuple[LinkPart, ...]
+    objective: tuple[LinkPart, ...]
     """What training is asked: the training window, or shorter ones that it is cut into, each as of its own start."""
 
     @property
@@ -94,19 +94,19 @@ class LinkSplit:
                 "sees_graph_before": date_text(part.as_of, self.unit),
                 "as_of": part.as_of,
             }
-        facts["train"] |= {"windows": len(self.lessons), "examples": sum(map(len, self.lessons))}
+        facts["train"] |= {"windows": len(self.objective), "examples": sum(map(len, self.objective))}
         return facts
 
 
 def split_links(
     store: Store,
     *,
-    graph_until: Moment | None = None,
+    graph_until: Instant | None = None,
     graph_fraction: float = 0.5,
     fractions: Sequence[float] = FRACTIONS,
-    protocol: Protocol = "temporal",
+    protocol: LinkProtocol = "temporal",
     train_windows: int = 1,
-    as_of: Moment | None = None,
+    as_of: Instant | None = None,
 ) -> LinkSplit:
     """The positives of a link task, by window.
 
@@ -138,8 +138,8 @@ def split_links(
         _require_pairs(name, part, store)
     arrays = store.arrays
     graph_pairs = int(((arrays.edge_first_time < start) & (arrays.edge_a != arrays.edge_b)).sum())
-    lessons = (train,) if protocol == "paper" else _lessons(store, after, (start, first), train_windows)
-    return LinkSplit(protocol, start, graph_pairs, train, validation, test, store.unit, lessons)
+    objective = (train,) if protocol == "paper" else _lessons(store, after, (start, first), train_windows)
+    return LinkSplit(protocol, start, graph_pairs, train, validation, test, store.unit, objective)
 
 
 def _lessons(store: Store, times: NDArray[np.int64], window: tuple[int, int], count: int) -> tuple[LinkPart, ...]:
@@ -160,14 +160,14 @@ def with_negatives(store: Store, split: LinkSplit) -> LinkSplit:
                 f"receives anything before {store.date(part.as_of)} (got none among {len(part):,}). "
                 "Add accounts, or give an earlier graph_until."
             )
-    lessons = (part.only(NegativeSampler(store.as_of(part.as_of)).exist(part.src)) for part in split.lessons)
+    objective = (part.only(NegativeSampler(store.as_of(part.as_of)).exist(part.src)) for part in split.objective)
     return replace(
         split,
         train=parts["train"],
         validation=parts["validation"],
         test=parts["test"],
         # Later windows know more, and somebody may have dealt with everybody by then.
-        lessons=tuple(part for part in lessons if len(part)) or (parts["train"],),
+        objective=tuple(part for part in objective if len(part)) or (parts["train"],),
     )
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from gtea.models.hybrid import TreeBesideClassifier, TreeBesidePredictor
+from gtea.models.hybrid import HybridClassifier, HybridPredictor
 
 
 class Examples(NamedTuple):
@@ -20,5 +20,5 @@ class Examples(NamedTuple):
 
 def grow_tree(network: nn.Module, examples: Callable[[], Examples]) -> None:
     """Grow the tree of a network that has one beside it; the examples are not made for others."""
-    if isinstance(network, TreeBesideClassifier | TreeBesidePredictor):
+    if isinstance(network, HybridClassifier | HybridPredictor):
         network.tree.fit(*examples())

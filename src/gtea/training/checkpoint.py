@@ -17,13 +17,13 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from gtea.errors import ModelError
-from gtea.runtime.files import replacing
+from gtea.runtime.files import atomic_write
 
 CHECKPOINT = "checkpoint.safetensors"
 
 
 @dataclass(frozen=True)
-class Progress:
+class TrainingProgress:
     """How far training has come."""
 
     epoch: int = 0
@@ -38,7 +38,7 @@ class Progress:
     """One row an epoch, as in metrics.jsonl."""
     finished: bool = False
 
-    def after_batch(self, loss: float, examples: int) -> Progress:
+    def after_batch(self, loss: float, examples: int) -> TrainingProgress:
         """One batch further."""
         return replace(
             self,
@@ -49,13 +49,13 @@ class Progress:
 
 
 @dataclass
-class State:
+class TrainingState:
     """The network being trained, its optimiser, the best weights so far, and the counters."""
 
     network: nn.Module
     optimiser: torch.optim.Optimizer
     best: dict[str, Tensor]
-    progress: Progress = field(default_factory=Progress)
+    progress: TrainingProgress = field(default_factory=TrainingProgress)
 
     def save(self, folder: Path) -> None:
         """Replace the checkpoint."""
@@ -67,7 +67,7 @@ class State:
             {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()},
             {"progress": json.dumps(asdict(self.progress))},
         )
-        with replacing(folder / CHECKPOINT) as stream:
+        with atomic_write(folder / CHECKPOINT) as stream:
             stream.write(content)
 
     def load(self, folder: Path) -> bool:
@@ -88,7 +88,7 @@ class State:
             number, _, moment = name.partition(".")
             state.setdefault(int(number), {})[moment] = tensor
         self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": state})
-        self.progress = Progress(**json.loads(progress))
+        self.progress = TrainingProgress(**json.loads(progress))
         return True
 
 

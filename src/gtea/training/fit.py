@@ -13,23 +13,23 @@ import torch
 from torch import nn
 
 from gtea.config import InputSpec, RunConfig
-from gtea.features.neighbour_labels import KnownLabels
+from gtea.features.neighbour_labels import NeighbourLabels
 from gtea.features.preprocessing import Preprocessing, input_spec, preprocessing_for
-from gtea.models.boosted_trees import FittedAtOnce
+from gtea.models.boosted_trees import TabularModel
 from gtea.models.model_folder import SavedModel, load_model, save_model
-from gtea.models.registry import family_of
+from gtea.models.registry import entry_of
 from gtea.nn.kernels import arithmetic
-from gtea.runtime.device import tiny_numbers_are_zero
+from gtea.runtime.device import flush_denormals
 from gtea.sampling.loader import Loader
 from gtea.store.store import Store
 from gtea.tasks.link_split import LinkSplit
 from gtea.tasks.pair_split import PairSplit
 from gtea.tasks.splits import Split
-from gtea.training import run_record as record
-from gtea.training.checkpoint import Progress, State
-from gtea.training.loop import Listener, train
+from gtea.training import run_record
+from gtea.training.checkpoint import TrainingProgress, TrainingState
+from gtea.training.loop import TrainingListener, train
 from gtea.training.model_card import model_card
-from gtea.training.objective import Lessons
+from gtea.training.objective import Objective
 
 Made = TypeVar("Made")
 
@@ -65,20 +65,20 @@ class Task(Protocol[Network]):
     def answers(self) -> dict[str, Any]:
         """The task and what its answers mean, as they stand in the model's configuration."""
 
-    def known(self) -> KnownLabels | None:
+    def known(self) -> NeighbourLabels | None:
         """Labels of accounts that a network may be told, those of the training part; None where there are none."""
 
     def network(self, spec: InputSpec) -> Network:
         """The network before training."""
 
-    def lessons(self, network: Network, preprocessing: Preprocessing) -> Lessons[Any]:
+    def objective(self, network: Network, preprocessing: Preprocessing) -> Objective[Any]:
         """How to train and judge the network."""
 
-    def judged(self, network: Network, preprocessing: Preprocessing) -> dict[str, Any]:
+    def metrics_of(self, network: Network, preprocessing: Preprocessing) -> dict[str, Any]:
         """The figures of validation and test part, each on the graph that it may see."""
 
 
-def train_task(task: Task[Network], listener: Listener, *, resume: bool = False) -> SavedModel:
+def train_task(task: Task[Network], listener: TrainingListener, *, resume: bool = False) -> SavedModel:
     """Train, keep the best weights by the validation part, judge them once on the test part, and save.
 
     A finished run that is resumed gives the model that is there: writing its files again, one after the other, would
@@ -86,80 +86,84 @@ def train_task(task: Task[Network], listener: Listener, *, resume: bool = False)
     """
     began = time.monotonic()
     _enter(task, resume=resume)
-    if resume and record.finished(task.folder):
-        record.discard_checkpoint(task.folder)
+    if resume and run_record.finished(task.folder):
+        run_record.discard_checkpoint(task.folder)
         return load_model(task.folder)
     preprocessing, network, progress = _trained(task, listener, resume=resume)
-    judged = task.judged(network, preprocessing)
-    model = _saved(task, network, progress, preprocessing, judged, time.monotonic() - began)
+    metrics_of = task.metrics_of(network, preprocessing)
+    model = _saved(task, network, progress, preprocessing, metrics_of, time.monotonic() - began)
     save_model(task.folder, model, model_card(model))
-    record.discard_checkpoint(task.folder)
+    run_record.discard_checkpoint(task.folder)
     return model
 
 
-def try_task(task: Task[Network], listener: Listener, *, resume: bool = False) -> Progress:
+def train_for_validation(task: Task[Network], listener: TrainingListener, *, resume: bool = False) -> TrainingProgress:
     """Train and look at the validation part alone: nothing of the test part is scored, and no model is saved."""
     _enter(task, resume=resume)
     _, _, progress = _trained(task, listener, resume=resume)
     return progress
 
 
-def identity_of(task: Task[Network]) -> record.Run:
+def run_identity(task: Task[Network]) -> run_record.RunIdentity:
     """Everything that decides the bytes of a task's weights."""
     kind = {"kind": task.answers()["task"], **task.choices(), "split": task.split.describe()}
-    return record.Run(task.config.to_json(), kind, task.store.digest, record.threads(), arithmetic())
+    return run_record.RunIdentity(task.config.to_json(), kind, task.store.digest, run_record.threads(), arithmetic())
 
 
 def _enter(task: Task[Network], *, resume: bool) -> None:
     """Refuse a folder that is not free, or holds another run than the one to go on with."""
     if resume:
-        record.resume(task.folder, identity_of(task))
+        run_record.resume(task.folder, run_identity(task))
     else:
-        record.require_free(task.folder)
+        run_record.require_free(task.folder)
 
 
-@tiny_numbers_are_zero()
-def _trained(task: Task[Network], listener: Listener, *, resume: bool) -> tuple[Preprocessing, Network, Progress]:
+@flush_denormals()
+def _trained(
+    task: Task[Network], listener: TrainingListener, *, resume: bool
+) -> tuple[Preprocessing, Network, TrainingProgress]:
     """The network with its best weights."""
     torch.use_deterministic_algorithms(True)
-    alone = not family_of(task.config.model).reads_events
+    alone = not entry_of(task.config.model).reads_events
     cut, known = task.split.train.as_of, task.known()
     preprocessing = preprocessing_for(task.store, cut, task.config, accounts_alone=alone, known=known)
     network = task.network(input_spec(preprocessing)).to(task.device)
     if not resume:
         # Not earlier: what the store can't give, or the settings can't have, leaves no run behind.
-        record.begin(task.folder, identity_of(task))
-    lessons = task.lessons(network, preprocessing)
-    if isinstance(network, FittedAtOnce):
-        progress = _fit_at_once(network, lessons, task.config.train.metric)
+        run_record.begin(task.folder, run_identity(task))
+    objective = task.objective(network, preprocessing)
+    if isinstance(network, TabularModel):
+        progress = _fit_at_once(network, objective, task.config.train.metric)
     else:
-        progress = _fit(task, network, lessons, listener, resume=resume)
+        progress = _fit(task, network, objective, listener, resume=resume)
     return preprocessing, network, progress
 
 
-def _fit_at_once(network: FittedAtOnce, lessons: Lessons[Any], metric: str) -> Progress:
+def _fit_at_once(network: TabularModel, objective: Objective[Any], metric: str) -> TrainingProgress:
     """There are no epochs, and nothing to take up again: a run that was killed begins anew."""
-    kinds = np.split(np.arange(sum(lessons.sizes)), np.cumsum(lessons.sizes)[:-1])
-    examples = [(lessons.make(items, 0), *lessons.answers_of(items)) for items in kinds]
+    kinds = np.split(np.arange(sum(objective.sizes)), np.cumsum(objective.sizes)[:-1])
+    examples = [(objective.make(items, 0), *objective.answers_of(items)) for items in kinds]
     network.fit(*(torch.cat(parts) for parts in zip(*examples, strict=True)))
-    return Progress(finished=True, best_metric=lessons.judge()[metric])
+    return TrainingProgress(finished=True, best_metric=objective.judge()[metric])
 
 
-def _fit(task: Task[Network], network: Network, lessons: Lessons[Any], listener: Listener, *, resume: bool) -> Progress:
+def _fit(
+    task: Task[Network], network: Network, objective: Objective[Any], listener: TrainingListener, *, resume: bool
+) -> TrainingProgress:
     """Step by step; leaves the network with its best weights."""
     config, settings = task.config, task.config.train
     optimiser = torch.optim.Adam(network.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
-    state = State(network, optimiser, {})
+    state = TrainingState(network, optimiser, {})
     if resume:
         state.load(task.folder)
     loader = Loader(
-        lessons.make,
-        lessons.sizes,
+        objective.make,
+        objective.sizes,
         batch_size=config.sampling.batch_size,
         seed=config.train.seed,
         workers=config.train.workers,
     )
-    train(state, loader, lessons.loss_of, lessons.judge, config.train, task.folder, listener)
+    train(state, loader, objective.loss_of, objective.judge, config.train, task.folder, listener)
     network.load_state_dict(state.best)
     return state.progress
 
@@ -167,7 +171,7 @@ def _fit(task: Task[Network], network: Network, lessons: Lessons[Any], listener:
 def _saved(
     task: Task[Network],
     network: Network,
-    progress: Progress,
+    progress: TrainingProgress,
     preprocessing: Preprocessing,
     metrics: dict[str, Any],
     seconds: float,
@@ -189,9 +193,9 @@ def _saved(
         {
             "data_digest": task.store.digest,
             "seed": task.config.train.seed,
-            "threads": record.threads(),
+            "threads": run_record.threads(),
             "arithmetic": arithmetic(),
-            "versions": record.versions(),
+            "versions": run_record.versions(),
             "created": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
             "training_seconds": round(seconds, 1),
         },

@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from gtea.config import InputSpec, RunConfig
 from gtea.features.preprocessing import Preprocessing
-from gtea.models.registry import PairBatches, family_of
+from gtea.models.registry import PairBatches, entry_of
 from gtea.sampling.negatives import NegativeSampler
 from gtea.sampling.pair_batches import ranked_statistics
 from gtea.scoring.sampled import LinkScorer
@@ -27,11 +27,11 @@ from gtea.store.store import Store
 from gtea.tasks.link_split import LinkPart, LinkSplit
 from gtea.tasks.metrics import best_threshold, link_metrics
 from gtea.training.beside import Examples, grow_tree
-from gtea.training.objective import Lessons
+from gtea.training.objective import Objective
 
 
 @dataclass(frozen=True)
-class LinkRun:
+class LinkTask:
     """What is to be trained, on what, and where it goes."""
 
     store: Store
@@ -53,12 +53,12 @@ class LinkRun:
 
     def network(self, spec: InputSpec) -> nn.Module:
         """The configured family and, of networks, the head that the configuration names."""
-        return family_of(self.config.model).predictor(self.config.model, spec, self.config.train.seed)
+        return entry_of(self.config.model).predictor(self.config.model, spec, self.config.train.seed)
 
-    def lessons(self, network: nn.Module, preprocessing: Preprocessing) -> Lessons[Any]:
+    def objective(self, network: nn.Module, preprocessing: Preprocessing) -> Objective[Any]:
         """Binary cross-entropy of the training pairs and as many negatives."""
-        windows = [_Window(self, network, preprocessing, part) for part in self.split.lessons]
-        sizes = tuple(map(len, self.split.lessons))
+        windows = [_Window(self, network, preprocessing, part) for part in self.split.objective]
+        sizes = tuple(map(len, self.split.objective))
         before = np.cumsum((0, *sizes))
 
         def make(items: NDArray[np.int64], epoch: int) -> Any:
@@ -88,9 +88,9 @@ class LinkRun:
             true, false = judgement.probabilities()
             return link_metrics(true, false, threshold=best_threshold(true, false))
 
-        return Lessons(make, sizes, answers_of, loss_of, judge)
+        return Objective(make, sizes, answers_of, loss_of, judge)
 
-    def judged(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
+    def metrics_of(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
         """Each part on the graph that it may see; accuracy and F1 at the threshold that suits the validation part."""
         validation = _Judgement(self, network, preprocessing, self.split.validation).probabilities()
         test = _Judgement(self, network, preprocessing, self.split.test).probabilities()
@@ -102,14 +102,14 @@ class LinkRun:
         }
 
 
-def _batches(run: LinkRun, network: nn.Module, preprocessing: Preprocessing, part: LinkPart) -> PairBatches:
-    return family_of(run.config.model).pair_batches(run.store, part.as_of, preprocessing, run.config, network)
+def _batches(run: LinkTask, network: nn.Module, preprocessing: Preprocessing, part: LinkPart) -> PairBatches:
+    return entry_of(run.config.model).pair_batches(run.store, part.as_of, preprocessing, run.config, network)
 
 
 class _Window:
     """The pairs of a window of training, and the negatives beside them, drawn anew in every epoch."""
 
-    def __init__(self, run: LinkRun, network: nn.Module, preprocessing: Preprocessing, part: LinkPart) -> None:
+    def __init__(self, run: LinkTask, network: nn.Module, preprocessing: Preprocessing, part: LinkPart) -> None:
         self._part = part
         self._pairs = _batches(run, network, preprocessing, part)
         self._negatives = NegativeSampler(run.store.as_of(part.as_of), run.config.train.seed)
@@ -133,7 +133,7 @@ class _Window:
 class _Judgement:
     """The pairs of a part and the negatives beside them, which stay the same."""
 
-    def __init__(self, run: LinkRun, network: nn.Module, preprocessing: Preprocessing, part: LinkPart) -> None:
+    def __init__(self, run: LinkTask, network: nn.Module, preprocessing: Preprocessing, part: LinkPart) -> None:
         config, batches = run.config, _batches(run, network, preprocessing, part)
         view = run.store.as_of(part.as_of)
         self._part = part

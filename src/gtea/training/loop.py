@@ -19,10 +19,10 @@ from torch import Tensor, nn
 
 from gtea.config import TrainConfig
 from gtea.errors import ModelError
-from gtea.runtime.files import replacing
+from gtea.runtime.files import atomic_write
 from gtea.runtime.rng import Purpose, seed_of
 from gtea.sampling.loader import Loader
-from gtea.training.checkpoint import State
+from gtea.training.checkpoint import TrainingState
 
 METRICS = "metrics.jsonl"
 
@@ -39,7 +39,7 @@ Made = TypeVar("Made", bound=Counted)
 
 
 @dataclass(frozen=True)
-class Report:
+class TrainingReport:
     """Where training stands, after each batch and once more after each epoch."""
 
     folder: Path
@@ -59,25 +59,25 @@ class Report:
     """After the epoch: its row of metrics.jsonl."""
 
 
-Listener = Callable[[Report], None]
+TrainingListener = Callable[[TrainingReport], None]
 
 
 class DivergenceError(ModelError):
     """The loss is no number any more: these settings lead nowhere, others may."""
 
 
-def silent(report: Report) -> None:
+def no_report(report: TrainingReport) -> None:
     """The listener of somebody who doesn't care."""
 
 
 def train(
-    state: State,
+    state: TrainingState,
     loader: Loader[Made],
     loss_of: Callable[[NDArray[Any], Made], Tensor],
     judge: Callable[[], Mapping[str, float]],
     config: TrainConfig,
     folder: Path,
-    listener: Listener,
+    listener: TrainingListener,
 ) -> None:
     """Train until the metric stops rising; leaves the best weights in ``state.best``.
 
@@ -114,7 +114,7 @@ def learning_rate(config: TrainConfig, epoch: int) -> float:
 
 
 def _step(
-    state: State,
+    state: TrainingState,
     loss_of: Callable[[NDArray[Any], Made], Tensor],
     items: NDArray[Any],
     batch: Made,
@@ -138,7 +138,7 @@ def _step(
     return value
 
 
-def _end_epoch(state: State, judge: Callable[[], Mapping[str, float]], config: TrainConfig) -> None:
+def _end_epoch(state: TrainingState, judge: Callable[[], Mapping[str, float]], config: TrainConfig) -> None:
     progress = state.progress
     metrics = dict(judge())
     loss = progress.loss_sum / max(1, progress.num_examples)
@@ -160,17 +160,17 @@ def _end_epoch(state: State, judge: Callable[[], Mapping[str, float]], config: T
     )
 
 
-def _write_history(state: State, folder: Path) -> None:
+def _write_history(state: TrainingState, folder: Path) -> None:
     """All rows again: what a killed run wrote beyond its checkpoint must not stay."""
-    with replacing(folder / METRICS) as stream:
+    with atomic_write(folder / METRICS) as stream:
         stream.write("".join(json.dumps(row) + "\n" for row in state.progress.history).encode())
 
 
 def _report(
-    state: State, config: TrainConfig, folder: Path, watch: _Watch, epoch: int, done: float, loss: float
-) -> Report:
+    state: TrainingState, config: TrainConfig, folder: Path, watch: _Watch, epoch: int, done: float, loss: float
+) -> TrainingReport:
     best = state.progress.best_metric if state.progress.best_epoch >= 0 else None
-    return Report(folder, epoch, config.epochs, done, loss, watch.events_per_second(), config.metric, best)
+    return TrainingReport(folder, epoch, config.epochs, done, loss, watch.events_per_second(), config.metric, best)
 
 
 class _Watch:

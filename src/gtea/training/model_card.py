@@ -28,7 +28,7 @@ def model_card(model: SavedModel) -> str:
         f"- {_epochs(metrics)}",
         *_labels_inside(model),
         "",
-        "## How it was judged",
+        "## How it was metrics_of",
         "",
         *_split_lines(metrics["split"]),
         "",

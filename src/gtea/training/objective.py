@@ -37,7 +37,7 @@ def weighted_mean(losses: Tensor, weights: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Lessons(Generic[Made]):
+class Objective(Generic[Made]):
     """What training needs of a task: batches by item numbers and epoch, answers, their mean loss, and a judgement."""
 
     make: Callable[[NDArray[np.int64], int], Made]

@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from gtea.config import InputSpec, RunConfig
 from gtea.features.preprocessing import Preprocessing
-from gtea.models.registry import PairBatches, family_of
+from gtea.models.registry import PairBatches, entry_of
 from gtea.sampling.pair_batches import ranked_statistics
 from gtea.scoring.sampled import LinkScorer
 from gtea.store.store import Store
@@ -25,11 +25,11 @@ from gtea.tasks.metrics import pair_metrics, threshold_of
 from gtea.tasks.pair_split import PairSplit
 from gtea.tasks.pairs import Pairs
 from gtea.training.beside import Examples, grow_tree
-from gtea.training.objective import Lessons, class_weights, example_weights, weighted_mean
+from gtea.training.objective import Objective, class_weights, example_weights, weighted_mean
 
 
 @dataclass(frozen=True)
-class PairRun:
+class PairTask:
     """What is to be trained, on what, and where it goes."""
 
     store: Store
@@ -53,9 +53,9 @@ class PairRun:
 
     def network(self, spec: InputSpec) -> nn.Module:
         """The configured family and, of networks, the head that the configuration names."""
-        return family_of(self.config.model).predictor(self.config.model, spec, self.config.train.seed)
+        return entry_of(self.config.model).predictor(self.config.model, spec, self.config.train.seed)
 
-    def lessons(self, network: nn.Module, preprocessing: Preprocessing) -> Lessons[Any]:
+    def objective(self, network: nn.Module, preprocessing: Preprocessing) -> Objective[Any]:
         """Binary cross-entropy of the training pairs."""
         part = self.split.train
         pairs = _batches(self, network, preprocessing, part.as_of)
@@ -86,9 +86,9 @@ class PairRun:
         def judge() -> Mapping[str, float]:
             return _figures(self, scorer)[0]
 
-        return Lessons(make, (len(part),), answers_of, loss_of, judge)
+        return Objective(make, (len(part),), answers_of, loss_of, judge)
 
-    def judged(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
+    def metrics_of(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
         """The validation part; accuracy and F1 at the threshold that suits it."""
         figures, threshold = _figures(self, _scorer(self, network, preprocessing))
         return {"validation": figures, "threshold": threshold, "pairs": self.pairs.report}
@@ -102,16 +102,16 @@ def pairs_digest(pairs: Pairs) -> str:
     return digest.hexdigest()
 
 
-def _batches(run: PairRun, network: nn.Module, preprocessing: Preprocessing, cut: int) -> PairBatches:
-    return family_of(run.config.model).pair_batches(run.store, cut, preprocessing, run.config, network)
+def _batches(run: PairTask, network: nn.Module, preprocessing: Preprocessing, cut: int) -> PairBatches:
+    return entry_of(run.config.model).pair_batches(run.store, cut, preprocessing, run.config, network)
 
 
-def _scorer(run: PairRun, network: nn.Module, preprocessing: Preprocessing) -> LinkScorer:
+def _scorer(run: PairTask, network: nn.Module, preprocessing: Preprocessing) -> LinkScorer:
     batches = _batches(run, network, preprocessing, run.split.validation.as_of)
     return LinkScorer(network, batches, run.config.sampling.batch_size, run.device, run.config.train.workers)
 
 
-def _figures(run: PairRun, scorer: LinkScorer) -> tuple[dict[str, float], float]:
+def _figures(run: PairTask, scorer: LinkScorer) -> tuple[dict[str, float], float]:
     """The figures of the validation part, and the threshold that suits it."""
     index = run.split.validation.index
     chances, truth = scorer.probabilities(run.pairs.src[index], run.pairs.dst[index]), _links(run.pairs)[index]
@@ -123,7 +123,7 @@ def _links(pairs: Pairs) -> NDArray[np.bool_]:
     return np.asarray(pairs.targets == 1)
 
 
-def _weights(run: PairRun) -> Tensor:
+def _weights(run: PairTask) -> Tensor:
     """How much each training pair counts."""
     index, targets, own = run.split.train.index, run.pairs.targets, run.pairs.weights
     assert targets is not None

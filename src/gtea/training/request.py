@@ -14,16 +14,16 @@ from gtea.config import variant as model_variant
 from gtea.errors import UsageError
 from gtea.models.registry import require_classifier
 from gtea.runtime.device import resolve_device
-from gtea.runtime.files import replace_json
+from gtea.runtime.files import write_json
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels, positive_class, read_labels
 from gtea.tasks.link_split import LinkSplit, split_links, with_negatives
 from gtea.tasks.splits import Split, stratified_folds, temporal_split
 from gtea.tasks.uncertainty import mean_and_std
-from gtea.training.account_task import NodeRun
 from gtea.training.fit import Task, train_task
-from gtea.training.link_task import LinkRun
-from gtea.training.loop import Listener
+from gtea.training.link_task import LinkTask
+from gtea.training.loop import TrainingListener
+from gtea.training.node_task import NodeTask
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,11 @@ class NodeRequest:
         found = read_labels(labels, opened, unknown=unknown).known_before(opened.as_of(as_of).cut)
         return NodeRequest(opened, found, positive_class(found, positive), resolved, as_of, resolve_device(device))
 
-    def run(self, split: Split, config: RunConfig, folder: Path) -> NodeRun:
+    def run(self, split: Split, config: RunConfig, folder: Path) -> NodeTask:
         """One training of this request."""
-        return NodeRun(self.store, self.labels, self.positive, split, config, folder, self.device)
+        return NodeTask(self.store, self.labels, self.positive, split, config, folder, self.device)
 
-    def once(self, folder: Path) -> NodeRun:
+    def once(self, folder: Path) -> NodeTask:
         """The training of the split that the settings name."""
         return self.run(self.split(), self.config, folder)
 
@@ -126,13 +126,13 @@ class LinkRequest:
         )
         return LinkRequest(opened, with_negatives(opened, split), resolved, resolve_device(device))
 
-    def once(self, folder: Path) -> LinkRun:
+    def once(self, folder: Path) -> LinkTask:
         """The training of this request."""
-        return LinkRun(self.store, self.split, self.config, folder, self.device)
+        return LinkTask(self.store, self.split, self.config, folder, self.device)
 
 
 def run_once(
-    request: NodeRequest | LinkRequest, out: str | None, resume: str | None, listener: Listener
+    request: NodeRequest | LinkRequest, out: str | None, resume: str | None, listener: TrainingListener
 ) -> dict[str, Any]:
     """Train one model, or go on with it."""
     folder = _folder(out, resume)
@@ -141,7 +141,9 @@ def run_once(
     return {"out": str(folder), **model.metrics}
 
 
-def run_folds(request: NodeRequest, k: int, out: str | None, resume: str | None, listener: Listener) -> dict[str, Any]:
+def run_folds(
+    request: NodeRequest, k: int, out: str | None, resume: str | None, listener: TrainingListener
+) -> dict[str, Any]:
     """Train a model for each fold, and report mean and spread. A finished fold is not trained again."""
     folder = _folder(out, resume)
     if resume is None and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -159,7 +161,7 @@ def run_folds(request: NodeRequest, k: int, out: str | None, resume: str | None,
         test[name] = {"mean": mean, "std": std}
     left_out = {"labels": request.labels.report, "split": {"left_out": folds[0].left_out}}
     summary = {"out": str(folder), "folds": k, "test": test, "each": results, **left_out}
-    replace_json(folder / "folds.json", summary)
+    write_json(folder / "folds.json", summary)
     return summary
 
 

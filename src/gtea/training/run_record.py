@@ -15,14 +15,14 @@ import torch
 
 from gtea.errors import ModelError, UsageError
 from gtea.models.model_folder import MANIFEST
-from gtea.runtime.files import draft_of, replace_json
+from gtea.runtime.files import draft_of, write_json
 from gtea.training.checkpoint import CHECKPOINT
 
 RUN = "run.json"
 
 
 @dataclass(frozen=True)
-class Run:
+class RunIdentity:
     """Everything that decides the bytes of the weights."""
 
     config: dict[str, Any]
@@ -48,13 +48,13 @@ def require_free(folder: Path) -> None:
         raise UsageError(f"{folder}: exists. Choose another --out.")
 
 
-def begin(folder: Path, run: Run) -> None:
+def begin(folder: Path, run: RunIdentity) -> None:
     """Make the folder of a new run."""
     folder.mkdir(parents=True, exist_ok=True)
-    replace_json(folder / RUN, {**run.to_json(), "versions": versions()})
+    write_json(folder / RUN, {**run.to_json(), "versions": versions()})
 
 
-def resume(folder: Path, run: Run) -> None:
+def resume(folder: Path, run: RunIdentity) -> None:
     """Refuse to go on with a run whose data or configuration are not those it began with, naming the field."""
     try:
         begun = dict(json.loads((folder / RUN).read_text(encoding="utf-8")))

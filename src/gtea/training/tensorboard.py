@@ -6,18 +6,18 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
-from gtea.training.loop import Listener, Report
+from gtea.training.loop import TrainingListener, TrainingReport
 
 FOLDER = "tensorboard"
 
 
-def with_board(listener: Listener) -> Listener:
+def with_board(listener: TrainingListener) -> TrainingListener:
     """The listener, and beside it TensorBoard's files in each run's folder; the listener alone without TensorBoard."""
     if importlib.util.find_spec("tensorboard") is None:
         return listener
     board = _Board()
 
-    def both(report: Report) -> None:
+    def both(report: TrainingReport) -> None:
         listener(report)
         board(report)
 
@@ -28,7 +28,7 @@ class _Board:
     def __init__(self) -> None:
         self._writers: dict[Path, Any] = {}
 
-    def __call__(self, report: Report) -> None:
+    def __call__(self, report: TrainingReport) -> None:
         if report.row is None:
             return
         writer = self._writer(report)
@@ -37,7 +37,7 @@ class _Board:
                 writer.add_scalar(name.replace("validation_", "validation/"), value, report.epoch)
         writer.flush()
 
-    def _writer(self, report: Report) -> Any:
+    def _writer(self, report: TrainingReport) -> Any:
         if report.folder not in self._writers:
             from torch.utils.tensorboard import SummaryWriter
 

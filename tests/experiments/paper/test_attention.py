@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from gtea.errors import DataError
-from gtea.experiments.paper.attention import EDGES, summed_up
-from gtea.scoring.attention_weights import Attention
+from gtea.experiments.paper.attention import EDGES, summarise
+from gtea.scoring.attention_weights import AttentionWeights
 
 Run = Callable[..., Any]
 Words = Callable[..., list[str]]
@@ -23,8 +23,8 @@ Outcomes = Callable[[Path], dict[str, dict[str, Any]]]
 def test_weights_summed_up_by_hand() -> None:
     """Four nodes: three neighbours, none, one, two."""
     alpha = np.array([0.75, 0.25, 0.0, 1.0, 0.96, 0.04])
-    attention = Attention(np.arange(4), np.array([0, 3, 3, 4, 6]), np.arange(6), alpha)
-    found = summed_up(attention, np.ones(4, dtype=bool))
+    attention = AttentionWeights(np.arange(4), np.array([0, 3, 3, 4, 6]), np.arange(6), alpha)
+    found = summarise(attention, np.ones(4, dtype=bool))
     assert (found.accounts, found.neighbours) == (3, 6)
     assert found.zero == pytest.approx(1 / 6)
     assert found.zero_per_account == pytest.approx((1 / 3 + 0) / 2)
@@ -34,15 +34,15 @@ def test_weights_summed_up_by_hand() -> None:
     assert sum(found.histogram) == pytest.approx(5 / 6)
     assert found.histogram[-1] == pytest.approx(3 / 6)  # 0.75, 1 and 0.96
     assert len(found.histogram) == len(EDGES) - 1
-    some = summed_up(attention, np.array([False, True, True, False]))
+    some = summarise(attention, np.array([False, True, True, False]))
     assert (some.accounts, some.neighbours, some.zero, some.zero_per_account) == (1, 1, 0.0, 0.0)
     with pytest.raises(DataError, match="must have a neighbour"):
-        summed_up(attention, np.array([False, True, False, False]))
+        summarise(attention, np.array([False, True, False, False]))
 
 
 def test_tiny_weights_are_in_the_first_bin_and_rounded_ones_in_the_last() -> None:
-    attention = Attention(np.arange(1), np.array([0, 2]), np.arange(2), np.array([1e-9, 1.0000001]))
-    found = summed_up(attention, np.ones(1, dtype=bool))
+    attention = AttentionWeights(np.arange(1), np.array([0, 2]), np.arange(2), np.array([1e-9, 1.0000001]))
+    found = summarise(attention, np.ones(1, dtype=bool))
     assert (found.histogram[0], found.histogram[-1]) == (0.5, 0.5)
 
 

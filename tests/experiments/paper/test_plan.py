@@ -13,7 +13,7 @@ from gtea.experiments.paper.paper_figures import MODELS
 from gtea.experiments.paper.plan import Plan, Point, model_points
 from gtea.experiments.paper.rows import rows_of
 from gtea.experiments.paper.subject import Subject, own_subject
-from gtea.tasks.link_split import Protocol
+from gtea.tasks.link_split import LinkProtocol
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_the_split_is_the_protocols(subject: Subject, links: Subject) -> None:
     kinds = {
         (name, protocol): (found.kind, found.protocol)
         for name, about in (("nodes", subject), ("links", links))
-        for protocol in get_args(Protocol)
+        for protocol in get_args(LinkProtocol)
         if (found := job(about, Plan(protocol, 3)).config.split)
     }
     assert kinds == {
@@ -63,7 +63,7 @@ def test_by_the_papers_protocol_time_encodings_go_by_the_calendar(subject: Subje
         clocks = {
             (model, protocol): job(about, Plan(protocol), model).config.features.clock
             for model in ("gtea-l+t", "gtea-l", "tgat")
-            for protocol in get_args(Protocol)
+            for protocol in get_args(LinkProtocol)
         }
         assert [each for each, clock in clocks.items() if clock == "calendar"] == [("gtea-l+t", "paper")]
     chosen = job(subject, Plan("paper", settings=("features.clock=pair",)), "gtea-l+t")

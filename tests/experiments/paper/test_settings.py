@@ -15,7 +15,7 @@ from gtea.experiments.paper.jobs import default_config
 from gtea.experiments.paper.paper_figures import MODELS, paper_column
 from gtea.experiments.paper.settings import laid_over
 from gtea.experiments.paper.subject import PAYMENTS
-from gtea.tasks.link_split import Protocol
+from gtea.tasks.link_split import LinkProtocol
 
 NAMES = (*DATASETS, PAYMENTS)
 
@@ -29,7 +29,7 @@ def test_every_entry_is_of_something_there_is_and_can_be() -> None:
         assert data in NAMES
         assert set(entry) <= {"paper", "temporal"}
         task = "nodes" if data == PAYMENTS else DATASETS[data].task
-        for protocol in entry.keys() & set(get_args(Protocol)):
+        for protocol in entry.keys() & set(get_args(LinkProtocol)):
             assert set(entry[protocol]) <= {"all", "gtea", *GTEA_MODELS, *BASELINES}
             for model in (*MODELS, "tree", *(["edgebank"] if task == "links" else [])):
                 laid_over(default_config(task, model), data, protocol, model)

@@ -1,4 +1,4 @@
-"""A search from beginning to end: judged by the validation part alone, and the same again after any interruption."""
+"""A search from beginning to end: metrics_of by the validation part alone, and the same again after any interruption."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from gtea.config import read_config
 from gtea.errors import ModelError, UsageError
 from gtea.experiments.tune.pruning import MedianRule
-from gtea.experiments.tune.search import Listener, Search, Standing, train_best, tune
+from gtea.experiments.tune.search import Search, SearchListener, SearchStatus, train_best, tune
 from gtea.experiments.tune.space import Space
 from gtea.experiments.tune.trials import Trial, ranked
 from gtea.runtime.files import locked
@@ -29,14 +29,14 @@ class Killed(BaseException):
     """What a kill looks like from inside: nobody catches it."""
 
 
-def quiet(standing: Standing) -> None:
+def quiet(standing: SearchStatus) -> None:
     pass
 
 
-def killed_after(reports: int) -> Listener:
-    seen: list[Standing] = []
+def killed_after(reports: int) -> SearchListener:
+    seen: list[SearchStatus] = []
 
-    def listener(standing: Standing) -> None:
+    def listener(standing: SearchStatus) -> None:
         seen.append(standing)
         if len(seen) == reports:
             raise Killed
@@ -53,7 +53,7 @@ def test_a_search_leaves_its_trials_the_best_settings_and_nothing_else(
     nodes: Nodes, space_of: Spaces, tmp_path: Path
 ) -> None:
     request, out = nodes(), tmp_path / "t"
-    seen: list[Standing] = []
+    seen: list[SearchStatus] = []
     trials = tune(request, Search("grid", space_of(), 1), out, seen.append)
     assert [trial.state for trial in trials] == ["finished"] * 6
     assert sorted(path.name for path in out.iterdir()) == ["best.toml", "trials", "trials.csv", "tune.json"]
@@ -115,7 +115,7 @@ def test_interrupted_anywhere_and_resumed_it_tries_the_same(
         pytest.importorskip("optuna", reason="Optuna is not installed")
     search = Search(kind, space_of(), 4, seed=4, rule=RULE)
     request = nodes("train.metric=roc_auc")  # finer than classes at a threshold: some fall behind
-    counted: list[Standing] = []
+    counted: list[SearchStatus] = []
     whole = tune(request, search, tmp_path / "whole", counted.append)
     assert {trial.state for trial in whole} == {"finished", "pruned"}
     for reports in range(2, len(counted), 4):

@@ -21,12 +21,12 @@ from gtea.errors import DataError, UsageError
 from gtea.experiments.paper.jobs import Job
 from gtea.experiments.paper.plan import Point, checked_models, settled
 from gtea.experiments.paper.rows import Row
-from gtea.experiments.paper.run_job import perform
+from gtea.experiments.paper.run_job import run_job
 from gtea.experiments.paper.run_jobs import PATIENCE, busy
 from gtea.models.model_folder import MANIFEST
-from gtea.runtime.files import locked, replace_json
-from gtea.runtime.progress import Progress, silent
-from gtea.scoring.attention_weights import Attention, attention_of
+from gtea.runtime.files import locked, write_json
+from gtea.runtime.progress import Progress, no_progress
+from gtea.scoring.attention_weights import AttentionWeights, attention_of
 from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.training import loop
 from gtea.training.request import LinkRequest, NodeRequest
@@ -34,7 +34,7 @@ from gtea.training.request import LinkRequest, NodeRequest
 KINDS = ("sparsemax", "softmax")
 ALL = "all"
 SMALL = 0.1
-"""Weights below this are what the paper calls small."""
+"""WeightSummary below this are what the paper calls small."""
 LOWEST = 1e-6
 _PER_DECADE = 5
 EDGES = np.geomspace(LOWEST, 1.0, 6 * _PER_DECADE + 1)
@@ -43,7 +43,7 @@ _MOST_CLASSES = 6
 
 
 @dataclass(frozen=True)
-class Weights:
+class WeightSummary:
     """The weights of some accounts' neighbours, summed up."""
 
     accounts: int
@@ -66,7 +66,7 @@ class Measured:
     """A row of models and the weights of each, by the accounts' classes."""
 
     row: Row
-    weights: tuple[Mapping[str, Weights], ...]
+    weights: tuple[Mapping[str, WeightSummary], ...]
 
     @property
     def kind(self) -> str:
@@ -93,7 +93,7 @@ def attention_points(models: Sequence[str], settings: Sequence[str] = ()) -> lis
     ]
 
 
-def measure(rows: Sequence[Row], out: Path, progress: Progress = silent) -> list[Measured]:
+def measure(rows: Sequence[Row], out: Path, progress: Progress = no_progress) -> list[Measured]:
     """The weights of every model that was trained, measured now or before."""
     folder = rows[0].jobs[0].outcome_file(out).parent
     with locked(folder, busy(folder), patience=PATIENCE):
@@ -105,34 +105,34 @@ def _finished(row: Row) -> list[Job]:
     return [job for job in row.jobs if job.repeat.label in labels]
 
 
-def _weights(job: Job, out: Path, progress: Progress) -> Mapping[str, Weights]:
+def _weights(job: Job, out: Path, progress: Progress) -> Mapping[str, WeightSummary]:
     path = out / "attention" / job.group / f"{job.stem}.json"
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
-        return {group: Weights(**found) for group, found in kept["weights"].items()}
+        return {group: WeightSummary(**found) for group, found in kept["weights"].items()}
     except (OSError, ValueError, TypeError, KeyError):
         pass  # not there, or of another gtea: it is quickly made again
     found = _measured(job, out, progress)
     content: dict[str, Any] = {"edges": EDGES.tolist(), "weights": {name: asdict(each) for name, each in found.items()}}
-    replace_json(path, content)
+    write_json(path, content)
     return found
 
 
-def _measured(job: Job, out: Path, progress: Progress) -> dict[str, Weights]:
+def _measured(job: Job, out: Path, progress: Progress) -> dict[str, WeightSummary]:
     folder = job.model_folder(out)
     if not (folder / MANIFEST).exists():
-        perform(job, out, loop.silent)  # somebody has deleted the model, not its outcome
+        run_job(job, out, loop.no_report)  # somebody has deleted the model, not its outcome
     request = job.request()
     if isinstance(request, LinkRequest):
         test = request.split.test
         found = attention_of(
             LinkModel.open(folder, request.device), request.store, test.as_of, np.unique(test.src), progress
         )
-        return {ALL: summed_up(found, np.ones(len(found.nodes), dtype=bool))}
+        return {ALL: summarise(found, np.ones(len(found.nodes), dtype=bool))}
     return _of_accounts(request, folder, progress)
 
 
-def _of_accounts(request: NodeRequest, folder: Path, progress: Progress) -> dict[str, Weights]:
+def _of_accounts(request: NodeRequest, folder: Path, progress: Progress) -> dict[str, WeightSummary]:
     part = request.split().test
     assert part is not None
     labels = request.labels
@@ -142,10 +142,10 @@ def _of_accounts(request: NodeRequest, folder: Path, progress: Progress) -> dict
     if len(labels.classes) <= _MOST_CLASSES:
         targets = labels.targets[part.index]
         groups |= {name: targets == number for number, name in enumerate(labels.classes)}
-    return {name: summed_up(found, chosen) for name, chosen in groups.items()}
+    return {name: summarise(found, chosen) for name, chosen in groups.items()}
 
 
-def summed_up(attention: Attention, chosen: NDArray[np.bool_]) -> Weights:
+def summarise(attention: AttentionWeights, chosen: NDArray[np.bool_]) -> WeightSummary:
     """What the weights of some of the nodes have in common."""
     degree = np.diff(attention.offset)
     alpha = attention.alpha[np.repeat(chosen, degree)]
@@ -157,7 +157,7 @@ def summed_up(attention: Attention, chosen: NDArray[np.bool_]) -> Weights:
     zeros = np.add.reduceat((alpha == 0).astype(np.float64), starts)
     several = degree > 1
     counts, _ = np.histogram(np.clip(alpha[alpha > 0], LOWEST, 1.0), EDGES)  # a rounded 1 may be above it
-    return Weights(
+    return WeightSummary(
         accounts=len(degree),
         neighbours=len(alpha),
         zero=float(np.mean(alpha == 0)),

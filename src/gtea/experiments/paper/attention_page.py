@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gtea.experiments.paper.attention import EDGES, SMALL, Measured, Weights
+from gtea.experiments.paper.attention import EDGES, SMALL, Measured, WeightSummary
 from gtea.experiments.paper.page import (
     command,
     environment_lines,
@@ -101,10 +101,10 @@ def _rows(measured: Measured) -> Iterator[list[str]]:
         ]
 
 
-def _mean(found: Sequence[Weights], name: str) -> float:
+def _mean(found: Sequence[WeightSummary], name: str) -> float:
     return Spread.of([getattr(weights, name) for weights in found]).mean
 
 
-def _share(found: Sequence[Weights], name: str) -> str:
+def _share(found: Sequence[WeightSummary], name: str) -> str:
     spread = Spread.of([100 * getattr(weights, name) for weights in found])
     return f"{spread.mean:.1f} ± {spread.std:.1f} %" if spread.count > 1 else f"{spread.mean:.1f} %"

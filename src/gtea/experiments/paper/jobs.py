@@ -20,8 +20,8 @@ from typing import Any, Literal
 from gtea.config import RunConfig, link_defaults, node_defaults, variant
 from gtea.errors import ModelError
 from gtea.experiments.paper.subject import Subject
-from gtea.runtime.files import replace_json
-from gtea.tasks.link_split import Protocol
+from gtea.runtime.files import write_json
+from gtea.tasks.link_split import LinkProtocol
 from gtea.training.request import LinkRequest, NodeRequest
 
 # What tells the runs of a row apart, and what decides nothing but how long they take.
@@ -48,7 +48,7 @@ class Job:
 
     subject: Subject
     data_digest: str
-    protocol: Protocol
+    protocol: LinkProtocol
     model: str
     repeat: Repeat
     config: RunConfig
@@ -146,7 +146,7 @@ def differences(config: RunConfig, base: RunConfig) -> dict[str, Any]:
 
 def save_outcome(path: Path, outcome: Outcome) -> None:
     """Keep an outcome, whole or not at all."""
-    replace_json(path, asdict(outcome))
+    write_json(path, asdict(outcome))
 
 
 def read_outcome(job: Job, out: Path) -> Outcome | None:

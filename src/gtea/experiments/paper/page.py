@@ -13,7 +13,7 @@ from gtea.experiments.paper.jobs import Outcome
 from gtea.experiments.paper.plan import OWNED, Plan, has_folds
 from gtea.experiments.paper.rows import Row
 from gtea.experiments.paper.subject import Subject
-from gtea.runtime.files import replace_json, replacing
+from gtea.runtime.files import atomic_write, write_json
 
 _FEW = 4
 
@@ -154,7 +154,7 @@ def write_page(path: Path, lines: Sequence[str], content: dict[str, Any]) -> lis
         path: Without a suffix.
     """
     paths = [path.with_name(f"{path.name}{suffix}") for suffix in (".md", ".json")]
-    with replacing(paths[0]) as stream:
+    with atomic_write(paths[0]) as stream:
         stream.write(("\n".join(lines) + "\n").encode())
-    replace_json(paths[1], content)
+    write_json(paths[1], content)
     return paths

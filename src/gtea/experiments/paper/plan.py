@@ -15,7 +15,7 @@ from gtea.experiments.paper.paper_figures import MODELS
 from gtea.experiments.paper.settings import laid_over
 from gtea.experiments.paper.subject import Subject, TaskKind
 from gtea.models.registry import require_classifier
-from gtea.tasks.link_split import Protocol
+from gtea.tasks.link_split import LinkProtocol
 
 OWNED = {
     "split.kind": "--protocol",
@@ -32,7 +32,7 @@ _MODEL = ("family", "encoder", "time_encoding", "tree_beside")
 class Plan:
     """What a user asks of all runs alike."""
 
-    protocol: Protocol = "temporal"
+    protocol: LinkProtocol = "temporal"
     folds: int = 5
     """How many runs of each model: folds where the protocol has them, else seeds."""
     seed: int = 0
@@ -95,7 +95,7 @@ class Point:
     label: str
 
 
-def has_folds(task: TaskKind, protocol: Protocol) -> bool:
+def has_folds(task: TaskKind, protocol: LinkProtocol) -> bool:
     """Whether runs are the paper's stratified folds."""
     return task == "nodes" and protocol == "paper"
 

@@ -1,4 +1,4 @@
-"""One run from beginning to end: trained, or gone on with after a kill, judged, and its outcome kept."""
+"""One run from beginning to end: trained, or gone on with after a kill, metrics_of, and its outcome kept."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 from gtea.errors import ModelError, UsageError
 from gtea.experiments.paper.jobs import Job, Outcome, save_outcome
 from gtea.models.model_folder import SavedModel
-from gtea.training import run_record as record
-from gtea.training.fit import Task, identity_of, train_task
-from gtea.training.loop import DivergenceError, Listener
+from gtea.training import run_record
+from gtea.training.fit import Task, run_identity, train_task
+from gtea.training.loop import DivergenceError, TrainingListener
 
 
-def perform(job: Job, out: Path, listener: Listener) -> Outcome:
+def run_job(job: Job, out: Path, listener: TrainingListener) -> Outcome:
     """Train a job's model and judge it. A loss that is no number is an outcome, too: others may do better."""
     began = time.monotonic()
-    task, begun = taken_up(job, out)
+    task, begun = begin_or_resume(job, out)
     try:
         outcome = _finished(job, train_task(task, listener, resume=begun), interrupted=begun)
     except DivergenceError as error:
@@ -29,16 +29,16 @@ def perform(job: Job, out: Path, listener: Listener) -> Outcome:
     return outcome
 
 
-def taken_up(job: Job, out: Path) -> tuple[Task[Any], bool]:
+def begin_or_resume(job: Job, out: Path) -> tuple[Task[Any], bool]:
     """The job as a task in its folder, and whether a run is there to go on with.
 
     One that would not come out the same, such as with another number of threads, is begun anew.
     """
     folder = job.model_folder(out)
     task: Task[Any] = job.request().once(folder)
-    if (folder / record.RUN).exists():
+    if (folder / run_record.RUN).exists():
         try:
-            record.resume(folder, identity_of(task))
+            run_record.resume(folder, run_identity(task))
         except (UsageError, ModelError):
             pass
         else:
@@ -69,7 +69,7 @@ def _finished(job: Job, model: SavedModel, *, interrupted: bool) -> Outcome:
 
 
 def _failed(job: Job, task: Task[Any], reason: str, seconds: float, *, interrupted: bool) -> Outcome:
-    identity = identity_of(task)
+    identity = run_identity(task)
     return Outcome(
         **_which(job),
         state="failed",
@@ -83,7 +83,7 @@ def _failed(job: Job, task: Task[Any], reason: str, seconds: float, *, interrupt
         threads=identity.threads,
         arithmetic=identity.arithmetic,
         split=task.split.describe(),
-        versions=record.versions(),
+        versions=run_record.versions(),
         created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
     )
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from gtea.errors import UsageError
 from gtea.experiments.paper.jobs import Job, Outcome, read_outcome
-from gtea.experiments.paper.run_job import perform
-from gtea.experiments.paper.worker_pool import perform_side_by_side
+from gtea.experiments.paper.run_job import run_job
+from gtea.experiments.paper.worker_pool import run_in_workers
 from gtea.runtime.files import locked
-from gtea.training.loop import Report
+from gtea.training.loop import TrainingReport
 
 PATIENCE = 10.0
 """Seconds that the helpers of a run that was just killed have to notice it."""
@@ -24,7 +24,7 @@ def busy(folder: Path) -> UsageError:
 
 
 @dataclass(frozen=True)
-class Standing:
+class JobStatus:
     """Where an experiment stands: after each run, and in between as training reports."""
 
     ended: Mapping[str, Outcome]
@@ -35,48 +35,48 @@ class Standing:
     job: Job
     outcome: Outcome | None = None
     """Of the job, if it has just ended."""
-    report: Report | None = None
+    report: TrainingReport | None = None
 
 
-Listener = Callable[[Standing], None]
+JobListener = Callable[[JobStatus], None]
 
 
-def run_all(jobs: Sequence[Job], out: Path, listener: Listener, *, side_by_side: int = 1) -> dict[str, Outcome]:
+def run_jobs(jobs: Sequence[Job], out: Path, listener: JobListener, *, parallel_map: int = 1) -> dict[str, Outcome]:
     """The outcome of every job by its stem, all of one group.
 
     Killed at any moment, it goes on where it was: ended runs are kept, those under way take up their checkpoints.
     """
-    if side_by_side < 1:
-        raise UsageError(f"--jobs: must be at least 1 (got {side_by_side}). Try 2.")
+    if parallel_map < 1:
+        raise UsageError(f"--jobs: must be at least 1 (got {parallel_map}). Try 2.")
     wanted = {job.stem: job for job in jobs}
     folder = jobs[0].outcome_file(out).parent
     with locked(folder, busy(folder), patience=PATIENCE) as lock:
         ended = {stem: outcome for stem, job in wanted.items() if (outcome := read_outcome(job, out)) is not None}
         missing = [job for stem, job in wanted.items() if stem not in ended]
-        progress = _Progress(wanted, ended, min(side_by_side, max(1, len(missing))), listener)
-        if side_by_side == 1:
+        progress = _Progress(wanted, ended, min(parallel_map, max(1, len(missing))), listener)
+        if parallel_map == 1:
             for job in missing:
-                progress.ended(job, perform(job, out, partial(progress.told, job)))
+                progress.ended(job, run_job(job, out, partial(progress.told, job)))
         else:
-            perform_side_by_side(missing, out, side_by_side, lock, progress.told, progress.ended)
+            run_in_workers(missing, out, parallel_map, lock, progress.told, progress.ended)
     return ended
 
 
 class _Progress:
     """Counts, guesses how long it will take, and tells."""
 
-    def __init__(self, wanted: dict[str, Job], ended: dict[str, Outcome], width: int, listener: Listener) -> None:
+    def __init__(self, wanted: dict[str, Job], ended: dict[str, Outcome], width: int, listener: JobListener) -> None:
         self._wanted = wanted
         self._ended = ended
         self._width = width
         self._listener = listener
 
-    def told(self, job: Job, report: Report) -> None:
-        self._listener(Standing(self._ended, len(self._wanted), self._left(), job, report=report))
+    def told(self, job: Job, report: TrainingReport) -> None:
+        self._listener(JobStatus(self._ended, len(self._wanted), self._left(), job, report=report))
 
     def ended(self, job: Job, outcome: Outcome) -> None:
         self._ended[job.stem] = outcome
-        self._listener(Standing(self._ended, len(self._wanted), self._left(), job, outcome=outcome))
+        self._listener(JobStatus(self._ended, len(self._wanted), self._left(), job, outcome=outcome))
 
     def _left(self) -> float | None:
         """The missing runs take as long as those of the same model did, or else as all others did."""

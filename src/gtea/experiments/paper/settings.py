@@ -8,19 +8,19 @@ from importlib.resources import files
 from typing import Any
 
 from gtea.config import GTEA_MODELS, RunConfig, with_settings
-from gtea.tasks.link_split import Protocol
+from gtea.tasks.link_split import LinkProtocol
 
 _NAME = "settings.toml"
 
 
-def laid_over(config: RunConfig, data: str, protocol: Protocol, model: str) -> RunConfig:
+def laid_over(config: RunConfig, data: str, protocol: LinkProtocol, model: str) -> RunConfig:
     """The configuration with what settings.toml has for a data set, a protocol and a model."""
     for where, given in _layers(data, protocol, model):
         config = with_settings(config, given, where)
     return config
 
 
-def _layers(data: str, protocol: Protocol, model: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _layers(data: str, protocol: LinkProtocol, model: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Where each layer stands, and what it says; later ones win."""
     layers = _packaged().get(data, {}).get(protocol, {})
     for whom in ("all", *(["gtea"] if model in GTEA_MODELS else []), model):

@@ -20,11 +20,11 @@ from gtea.datasets.payments import PaymentsSpec, write_payments
 from gtea.datasets.prepare import FACTS, LABELS, STORE, prepare
 from gtea.errors import DataError, UsageError
 from gtea.ingestion.ingest import ingest
-from gtea.runtime.files import locked, replace_json, sync_folder
-from gtea.runtime.progress import Progress, silent
+from gtea.runtime.files import locked, sync_folder, write_json
+from gtea.runtime.progress import Progress, no_progress
 from gtea.store.publish import scratch_for
 from gtea.store.store import Store
-from gtea.tasks.link_split import Protocol
+from gtea.tasks.link_split import LinkProtocol
 
 TaskKind = Literal["nodes", "links"]
 PAYMENTS = "payments"
@@ -62,10 +62,10 @@ def subject_of(
     word: str,
     out: Path,
     *,
-    protocol: Protocol,
+    protocol: LinkProtocol,
     given: Path | None = None,
     positive: str | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Subject:
     """What a user names with --data: a data set by its name, or a prepared folder by its path.
 
@@ -102,7 +102,7 @@ def own_subject(
     return Subject(name, task, store.absolute(), labels and labels.absolute(), positive, unknown, own=True)
 
 
-def _prepared(name: str, folder: Path, protocol: Protocol, given: Path | None, progress: Progress) -> Path:
+def _prepared(name: str, folder: Path, protocol: LinkProtocol, given: Path | None, progress: Progress) -> Path:
     """The data set made ready from a copy; what was made before will do where the copy has gone."""
     if (folder / FACTS).is_file() and given is None and find_copy(DATASETS[name]) is None:
         return folder
@@ -136,7 +136,7 @@ def _generate(folder: Path, progress: Progress) -> None:
             progress=progress,
         )
         events.unlink()
-        replace_json(draft / FACTS, {"name": PAYMENTS, "task": "nodes"})
+        write_json(draft / FACTS, {"name": PAYMENTS, "task": "nodes"})
         draft.rename(folder)
         sync_folder(folder.parent)
 

@@ -1,4 +1,4 @@
-"""A helper process of ``side_by_side``: reads jobs, performs them, says what came of each. A line of JSON each way.
+"""A helper process of ``parallel_map``: reads jobs, performs them, says what came of each. A line of JSON each way.
 
 What trains is imported only when there is a job: from the first moment on, somebody must watch the life line.
 """
@@ -20,7 +20,7 @@ from gtea.errors import GteaError
 
 if TYPE_CHECKING:
     from gtea.experiments.paper.jobs import Job
-    from gtea.training.loop import Report
+    from gtea.training.loop import TrainingReport
 
 _SECONDS = 0.5
 """Between two reports: whoever watches can't read faster."""
@@ -52,16 +52,16 @@ def answer(asked: dict[str, Any], answers: TextIO) -> None:
         answers.write(json.dumps(line) + "\n")
         answers.flush()
 
-    def told(report: Report) -> None:
+    def told(report: TrainingReport) -> None:
         nonlocal last
         if time.monotonic() - last > _SECONDS:
             last = time.monotonic()
             say({"report": {**dataclasses.asdict(report), "folder": str(report.folder)}})
 
     try:
-        from gtea.experiments.paper.run_job import perform
+        from gtea.experiments.paper.run_job import run_job
 
-        outcome = perform(_job(asked["job"]), Path(asked["out"]), told)
+        outcome = run_job(_job(asked["job"]), Path(asked["out"]), told)
     except GteaError as error:
         say({"error": _kind(error), "message": str(error)})
     except OSError as error:

@@ -24,13 +24,13 @@ import torch
 from gtea import errors
 from gtea.errors import GteaError, ModelError
 from gtea.experiments.paper.jobs import Job, Outcome
-from gtea.training.loop import Report
+from gtea.training.loop import TrainingReport
 
-Told = Callable[[Job, Report], None]
+Told = Callable[[Job, TrainingReport], None]
 Ended = Callable[[Job, Outcome], None]
 
 
-def perform_side_by_side(jobs: Sequence[Job], out: Path, count: int, lock: int, told: Told, ended: Ended) -> None:
+def run_in_workers(jobs: Sequence[Job], out: Path, count: int, lock: int, told: Told, ended: Ended) -> None:
     """Do all jobs, so many at a time, each with its share of torch's threads. The first error ends all.
 
     Args:
@@ -49,7 +49,7 @@ def perform_side_by_side(jobs: Sequence[Job], out: Path, count: int, lock: int, 
             if helper.job is None:
                 continue
             if "report" in line:
-                told(helper.job, Report(**{**line["report"], "folder": Path(line["report"]["folder"])}))
+                told(helper.job, TrainingReport(**{**line["report"], "folder": Path(line["report"]["folder"])}))
             elif "outcome" in line:
                 ended(helper.job, Outcome(**line["outcome"]))
                 helper.job = None

@@ -1,4 +1,4 @@
-"""One trial: trained on the training part, judged by the validation part after each epoch, perhaps given up."""
+"""One trial: trained on the training part, metrics_of by the validation part after each epoch, perhaps given up."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from gtea.config import with_settings
 from gtea.errors import UsageError
 from gtea.experiments.tune.pruning import MedianRule
 from gtea.experiments.tune.space import Settings
-from gtea.experiments.tune.trials import State, Trial
-from gtea.training.fit import Task, try_task
-from gtea.training.loop import METRICS, DivergenceError, Listener, Report
+from gtea.experiments.tune.trials import Trial, TrialState
+from gtea.training.fit import Task, train_for_validation
+from gtea.training.loop import METRICS, DivergenceError, TrainingListener, TrainingReport
 from gtea.training.request import LinkRequest, NodeRequest
 from gtea.training.run_record import RUN
 
-Request = NodeRequest | LinkRequest
+TrainingRequest = NodeRequest | LinkRequest
 
 
 class _GivenUpError(Exception):
     """Ends a run from inside its listener."""
 
 
-def configured(request: Request, settings: Settings) -> Request:
+def configured(request: TrainingRequest, settings: Settings) -> TrainingRequest:
     """The request with a trial's settings."""
     return replace(request, config=with_settings(request.config, settings, "the space"))
 
@@ -35,14 +35,14 @@ def configured(request: Request, settings: Settings) -> Request:
 class Attempt:
     """Settings to be tried, after what was tried before."""
 
-    request: Request
+    request: TrainingRequest
     settings: Settings
     earlier: Sequence[Trial]
     rule: MedianRule | None
     folder: Path
     """Of the run; one that is there is gone on with."""
 
-    def run(self, listener: Listener) -> Trial:
+    def run(self, listener: TrainingListener) -> Trial:
         """Train until the end, or until the rule gives up. The listener hears what training reports."""
         began = time.monotonic()
         try:
@@ -58,8 +58,8 @@ class Attempt:
             return self._trial("finished", curve, began)
         return self._trial("pruned", curve[: last + 1], began)
 
-    def _train(self, request: Request, listener: Listener) -> None:
-        def follow(report: Report) -> None:
+    def _train(self, request: TrainingRequest, listener: TrainingListener) -> None:
+        def follow(report: TrainingReport) -> None:
             listener(report)
             if report.row is not None and self._stop(request) is not None:
                 raise _GivenUpError
@@ -68,11 +68,11 @@ class Attempt:
             return  # killed just before it would have been given up
         task: Task[Any] = request.once(self.folder)
         try:
-            try_task(task, follow, resume=(self.folder / RUN).exists())
+            train_for_validation(task, follow, resume=(self.folder / RUN).exists())
         except _GivenUpError:
             return
 
-    def _stop(self, request: Request) -> int | None:
+    def _stop(self, request: TrainingRequest) -> int | None:
         """After which epoch the rule gives up. Read from disk, where the epochs before a kill are too."""
         if self.rule is None:
             return None
@@ -84,6 +84,6 @@ class Attempt:
             return []
         return [float(json.loads(line)[name]) for line in path.read_text(encoding="utf-8").splitlines()]
 
-    def _trial(self, state: State, curve: list[float], began: float, reason: str | None = None) -> Trial:
+    def _trial(self, state: TrialState, curve: list[float], began: float, reason: str | None = None) -> Trial:
         seconds = round(time.monotonic() - began, 1)
         return Trial(len(self.earlier) + 1, self.settings, state, curve, seconds, reason)

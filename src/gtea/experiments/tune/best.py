@@ -9,7 +9,7 @@ from typing import Any
 
 from gtea.config import RunConfig
 from gtea.experiments.tune.trials import Trial
-from gtea.runtime.files import replacing
+from gtea.runtime.files import atomic_write
 
 BEST = "best.toml"
 
@@ -23,7 +23,7 @@ def write_best(path: Path, config: RunConfig, best: Trial, num_trials: int) -> N
         f"# Searched: {', '.join(f'{name} = {_toml(value)}' for name, value in best.settings.items())}",
     ]
     sections = [_section(name, values) for name, values in config.to_json().items()]
-    with replacing(path) as stream:
+    with atomic_write(path) as stream:
         stream.write("\n".join([*head, *sections, ""]).encode())
 
 

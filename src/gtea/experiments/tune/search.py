@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from gtea.errors import ModelError, UsageError
-from gtea.experiments.tune import search_record as record
-from gtea.experiments.tune.attempt import Attempt, Request, configured
+from gtea.experiments.tune import search_record
+from gtea.experiments.tune.attempt import Attempt, TrainingRequest, configured
 from gtea.experiments.tune.best import BEST, write_best
 from gtea.experiments.tune.proposals import Kind, proposer
 from gtea.experiments.tune.pruning import MedianRule
 from gtea.experiments.tune.space import Settings, Space
 from gtea.experiments.tune.trials import Trial, ranked, read_trials, save_trial, write_table
 from gtea.runtime.files import locked
-from gtea.training.fit import Task, identity_of
-from gtea.training.loop import Listener as TrainingListener
-from gtea.training.loop import Report, silent
+from gtea.training.fit import Task, run_identity
+from gtea.training.loop import SearchListener as SearchListener
+from gtea.training.loop import TrainingReport, no_report
 from gtea.training.request import run_once
 from gtea.training.run_record import RUN
 
@@ -57,20 +57,22 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Standing:
+class SearchStatus:
     """Where a search stands, after each report of the trial that runs."""
 
     number: int
     trials: int
     best: float | None
     """The best validation metric of the finished trials."""
-    report: Report
+    report: TrainingReport
 
 
-Listener = Callable[[Standing], None]
+SearchListener = Callable[[SearchStatus], None]
 
 
-def tune(request: Request, search: Search, out: Path, listener: Listener, *, resume: bool = False) -> list[Trial]:
+def tune(
+    request: TrainingRequest, search: Search, out: Path, listener: SearchListener, *, resume: bool = False
+) -> list[Trial]:
     """Try settings one after the other; leaves every trial, a table and the best settings in the folder.
 
     A search that was killed goes on where it was: ended trials are kept, the one that ran is resumed, and what comes
@@ -78,17 +80,17 @@ def tune(request: Request, search: Search, out: Path, listener: Listener, *, res
     """
     propose = proposer(search.kind, search.space)
     task: Task[Any] = request.once(out)
-    record.enter(out, {**search.to_json(), **identity_of(task).to_json()}, resume=resume)
-    with locked(out, record.busy(out)):
+    search_record.enter(out, {**search.to_json(), **run_identity(task).to_json()}, resume=resume)
+    with locked(out, search_record.busy(out)):
         trials = read_trials(out)
-        record.sweep(out, len(trials))
+        search_record.sweep(out, len(trials))
         while len(trials) < search.num_trials:
             settings = propose(search.space, search.seed, trials)
             if settings is None:
                 break
             trials.append(_tried(request, search, out, settings, trials, listener))
             save_trial(out, trials[-1])
-            record.sweep(out, len(trials))
+            search_record.sweep(out, len(trials))
             _write_results(out, request, trials)
         _write_results(out, request, trials)
     if not ranked(trials):
@@ -98,7 +100,9 @@ def tune(request: Request, search: Search, out: Path, listener: Listener, *, res
     return trials
 
 
-def train_best(request: Request, trials: list[Trial], out: Path, listener: TrainingListener = silent) -> dict[str, Any]:
+def train_best(
+    request: TrainingRequest, trials: list[Trial], out: Path, listener: TrainingListener = no_report
+) -> dict[str, Any]:
     """Train the best settings again, to the same weights, and judge them on the test part: the one look at it."""
     chosen = configured(request, ranked(trials)[0].settings)
     place, begun = str(out / MODEL), (out / MODEL / RUN).exists()
@@ -106,15 +110,20 @@ def train_best(request: Request, trials: list[Trial], out: Path, listener: Train
 
 
 def _tried(
-    request: Request, search: Search, out: Path, settings: Settings, earlier: list[Trial], listener: Listener
+    request: TrainingRequest,
+    search: Search,
+    out: Path,
+    settings: Settings,
+    earlier: list[Trial],
+    listener: SearchListener,
 ) -> Trial:
     number = len(earlier) + 1
     best = max((max(trial.curve) for trial in ranked(earlier)), default=None)
-    attempt = Attempt(request, settings, earlier, search.rule, record.run_folder(out, number))
-    return attempt.run(lambda report: listener(Standing(number, search.num_trials, best, report)))
+    attempt = Attempt(request, settings, earlier, search.rule, search_record.run_folder(out, number))
+    return attempt.run(lambda report: listener(SearchStatus(number, search.num_trials, best, report)))
 
 
-def _write_results(out: Path, request: Request, trials: list[Trial]) -> None:
+def _write_results(out: Path, request: TrainingRequest, trials: list[Trial]) -> None:
     write_table(out / TABLE, trials, request.config.train.metric)
     if ranked(trials):
         best = ranked(trials)[0]

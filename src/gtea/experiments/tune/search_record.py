@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from gtea.errors import ModelError, UsageError
-from gtea.runtime.files import draft_of, replace_json
+from gtea.runtime.files import draft_of, write_json
 from gtea.training.run_record import require_same, versions
 
 SEARCH = "tune.json"
@@ -36,7 +36,7 @@ def enter(out: Path, asked: Mapping[str, Any], *, resume: bool) -> None:
         if (out / SEARCH).exists():
             raise UsageError(f"{out}: holds a search already. Go on with it by --resume, or choose another --out.")
         raise UsageError(f"{out}: exists. Choose another --out.")
-    replace_json(out / SEARCH, {**asked, "versions": versions()})
+    write_json(out / SEARCH, {**asked, "versions": versions()})
 
 
 def busy(out: Path) -> UsageError:

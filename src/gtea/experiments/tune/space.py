@@ -31,7 +31,7 @@ _PAPER: dict[str, Any] = {
     "sampling": {"batch_size": [32, 64, 128], "fanout": [5, 10, 25]},
     "train": {"lr": [1e-4, 1e-3, 1e-2]},
 }
-# They decide by what trials are judged: figures of trials that differ in them can't be compared.
+# They decide by what trials are metrics_of: figures of trials that differ in them can't be compared.
 _FIXED = ("train.metric", "train.seed")
 
 
@@ -156,7 +156,7 @@ def _axis(names: tuple[str, ...], given: Any, base: RunConfig, where: str) -> Ax
     for name in names:
         if name in _FIXED or name.startswith("split."):
             raise UsageError(
-                f"{where}: {name} can't be searched: it decides by what trials are judged. Give it by --set."
+                f"{where}: {name} can't be searched: it decides by what trials are metrics_of. Give it by --set."
             )
     values = _range(names, given, base, where) if isinstance(given, Mapping) else _choice(names, given, where)
     ends = values.values if isinstance(values, Choice) else (values.at(0.0), values.at(1.0))

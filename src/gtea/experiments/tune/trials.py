@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gtea.errors import ModelError
-from gtea.runtime.files import replace_json, replacing
+from gtea.runtime.files import atomic_write, write_json
 
 FOLDER = "trials"
-State = Literal["finished", "pruned", "failed"]
+TrialState = Literal["finished", "pruned", "failed"]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One training, judged by the validation part."""
+    """One training, metrics_of by the validation part."""
 
     number: int
     """From 1."""
     settings: dict[str, Any]
-    state: State
+    state: TrialState
     curve: list[float]
     """The validation metric after each epoch."""
     seconds: float
@@ -49,7 +49,7 @@ class Trial:
 
 def save_trial(out: Path, trial: Trial) -> None:
     """Keep a trial that has ended, whole or not at all."""
-    replace_json(_path(out, trial.number), trial.to_json())
+    write_json(_path(out, trial.number), trial.to_json())
 
 
 def read_trials(out: Path) -> list[Trial]:
@@ -75,7 +75,7 @@ def write_table(path: Path, trials: Sequence[Trial], metric: str) -> None:
     for trial in trials:
         facts = (trial.metric, trial.best_epoch, len(trial.curve), trial.seconds, trial.state, trial.reason)
         rows.writerow([trial.number, *(trial.settings[name] for name in names), *facts])
-    with replacing(path) as stream:
+    with atomic_write(path) as stream:
         stream.write(text.getvalue().encode())
 
 

@@ -44,7 +44,7 @@ class LSTMEncoder(SequenceEncoder):
         mine, theirs = last_hidden(e_hat, offset, [self._layers(), other._layers()])
         return mine, theirs
 
-    def beside_mirrored(self, other: SequenceEncoder, e_hat: Tensor, offset: Tensor, column: int) -> list[Tensor]:
+    def encode_both_mirrored(self, other: SequenceEncoder, e_hat: Tensor, offset: Tensor, column: int) -> list[Tensor]:
         """All four in one pass over the events."""
         assert isinstance(other, LSTMEncoder)
         return last_hidden_mirrored(e_hat, offset, [self._layers(), other._layers()], column)

@@ -38,15 +38,15 @@ class TransformerEncoder(SequenceEncoder):
 
     def forward(self, e_hat: Tensor, offset: Tensor) -> Tensor:
         """The top layer's row of each history's last event, [num_edges, d_edge]."""
-        return self._encode(e_hat, layout_of(e_hat, offset, self.d_edge))
+        return self._encode(e_hat, history_layout(e_hat, offset, self.d_edge))
 
     def beside(self, other: SequenceEncoder, e_hat: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
         """Both, with positions worked out once."""
         assert isinstance(other, TransformerEncoder)
-        layout = layout_of(e_hat, offset, self.d_edge)
+        layout = history_layout(e_hat, offset, self.d_edge)
         return self._encode(e_hat, layout), other._encode(e_hat, layout)
 
-    def _encode(self, e_hat: Tensor, layout: Layout) -> Tensor:
+    def _encode(self, e_hat: Tensor, layout: HistoryLayout) -> Tensor:
         e = self.into(e_hat) + layout.positions
         for block in self.below:
             e = block(e, layout.offset)
@@ -56,7 +56,7 @@ class TransformerEncoder(SequenceEncoder):
         return e_hat.new_zeros(layout.num_edges, self.d_edge).index_copy(0, layout.occupied, last)
 
 
-class Layout(NamedTuple):
+class HistoryLayout(NamedTuple):
     """Where the events of some histories stand. A history without events has no last row: it takes no part."""
 
     num_edges: int
@@ -66,13 +66,13 @@ class Layout(NamedTuple):
     positions: Tensor  # [num_events, d_edge]: the encoding of each event's place, counted from the end
 
 
-def layout_of(e_hat: Tensor, offset: Tensor, d_edge: int) -> Layout:
+def history_layout(e_hat: Tensor, offset: Tensor, d_edge: int) -> HistoryLayout:
     """What an encoder must know of histories besides their events."""
     occupied = offset.diff().nonzero().squeeze(1)
     kept = torch.cat([offset[:1], offset[1:][occupied]])
     edge = run_of_rows(kept, len(e_hat))
     positions = encode_positions(positions_from_end(kept, edge), d_edge, e_hat.dtype)
-    return Layout(len(offset) - 1, occupied, kept, edge, positions)
+    return HistoryLayout(len(offset) - 1, occupied, kept, edge, positions)
 
 
 class TransformerBlock(nn.Module):

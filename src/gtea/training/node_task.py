@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from gtea.config import InputSpec, RunConfig
-from gtea.features.neighbour_labels import KnownLabels, known_labels
+from gtea.features.neighbour_labels import NeighbourLabels, neighbour_labels_of
 from gtea.features.preprocessing import Preprocessing
-from gtea.models.registry import NodeBatches, family_of
+from gtea.models.registry import NodeBatches, entry_of
 from gtea.sampling.tabular import NodeRows
 from gtea.scoring.sampled import NodeScorer
 from gtea.store.store import Store
@@ -26,11 +26,11 @@ from gtea.tasks.labels import Labels
 from gtea.tasks.metrics import node_metrics
 from gtea.tasks.splits import Part, Split
 from gtea.training.beside import Examples, grow_tree
-from gtea.training.objective import Lessons, class_weights, example_weights, weighted_mean
+from gtea.training.objective import Objective, class_weights, example_weights, weighted_mean
 
 
 @dataclass(frozen=True)
-class NodeRun:
+class NodeTask:
     """What is to be trained, on what, and where it goes."""
 
     store: Store
@@ -50,17 +50,17 @@ class NodeRun:
         """The classes."""
         return {"task": "nodes", "classes": list(self.labels.classes), "positive": self.positive}
 
-    def known(self) -> KnownLabels:
+    def known(self) -> NeighbourLabels:
         """The labels of the training part."""
         part, labels = self.split.train.index, self.labels
-        return known_labels(self.store, labels.nodes[part], labels.targets[part], labels.classes)
+        return neighbour_labels_of(self.store, labels.nodes[part], labels.targets[part], labels.classes)
 
     def network(self, spec: InputSpec) -> nn.Module:
         """The configured family and, of networks, the head of Eq. 8."""
-        classifier = family_of(self.config.model).classifier
+        classifier = entry_of(self.config.model).classifier
         return classifier(self.config.model, spec, len(self.labels.classes), self.config.train.seed)
 
-    def lessons(self, network: nn.Module, preprocessing: Preprocessing) -> Lessons[Any]:
+    def objective(self, network: nn.Module, preprocessing: Preprocessing) -> Objective[Any]:
         """Cross-entropy of the training accounts' classes."""
         part = self.split.train.index
         batches = _batches(self, preprocessing, self.split.train.as_of)
@@ -94,9 +94,9 @@ class NodeRun:
         def judge() -> Mapping[str, float]:
             return _metrics(self, scorer, self.split.validation)
 
-        return Lessons(make, (len(nodes),), answers_of, loss_of, judge)
+        return Objective(make, (len(nodes),), answers_of, loss_of, judge)
 
-    def judged(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
+    def metrics_of(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
         """Each part on the graph that it may see."""
         figures = {
             name: _metrics(self, _scorer(self, network, preprocessing, part.as_of), part)
@@ -114,21 +114,21 @@ def labels_digest(labels: Labels) -> str:
     return digest.hexdigest()
 
 
-def _class_weights(run: NodeRun) -> Tensor:
+def _class_weights(run: NodeTask) -> Tensor:
     part, labels = run.split.train.index, run.labels
     own = None if labels.weights is None else labels.weights[part]
     return class_weights(labels.targets[part], own, len(labels.classes), balanced=run.config.train.class_weights)
 
 
-def _batches(run: NodeRun, preprocessing: Preprocessing, cut: int) -> NodeBatches:
-    return family_of(run.config.model).node_batches(run.store, cut, preprocessing, run.config)
+def _batches(run: NodeTask, preprocessing: Preprocessing, cut: int) -> NodeBatches:
+    return entry_of(run.config.model).node_batches(run.store, cut, preprocessing, run.config)
 
 
-def _scorer(run: NodeRun, network: nn.Module, preprocessing: Preprocessing, cut: int) -> NodeScorer:
+def _scorer(run: NodeTask, network: nn.Module, preprocessing: Preprocessing, cut: int) -> NodeScorer:
     batches = _batches(run, preprocessing, cut)
     return NodeScorer(network, batches, run.config.sampling.batch_size, run.device, run.config.train.workers)
 
 
-def _metrics(run: NodeRun, scorer: NodeScorer, part: Part) -> dict[str, float]:
+def _metrics(run: NodeTask, scorer: NodeScorer, part: Part) -> dict[str, float]:
     probabilities = scorer.probabilities(run.labels.nodes[part.index])
     return node_metrics(run.labels.targets[part.index], probabilities, run.labels.classes, run.positive)
