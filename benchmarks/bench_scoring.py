@@ -132,11 +132,11 @@ def save_untrained(store: Store, folder: Path) -> None:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Every way in turns; ratios by the clock and by processor time."""
-    rounds: dict[str, list[dict[str, Any]]] = {name: [] for name in WAYS}
+    """Every method in turn; ratios by the clock and by processor time."""
+    rounds: dict[str, list[dict[str, Any]]] = {name: [] for name in METHODS}
     for _ in range(options.rounds):
-        for name, way in WAYS.items():
-            rounds[name].append(way(options))
+        for name, method in METHODS.items():
+            rounds[name].append(method(options))
             print(name, rounds[name][-1], file=sys.stderr, flush=True)
     exact, sampled, one = rounds["exact"], rounds["sampled"], rounds["one_account"]
     figures: dict[str, Any] = {"exact_peak_gb": max(result["peak_gb"] for result in exact)}
@@ -224,7 +224,7 @@ def _load_all(options: argparse.Namespace) -> None:
     NodeModel.open(options.folder / "model", _CPU).probabilities(store, 10, np.arange(2))
 
 
-WAYS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
+METHODS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "one_account": score_one_account,
     "exact": score_exactly_apart,
     "sampled": score_sampled,

@@ -31,10 +31,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from graphs import heavy_tailed_store
-from gtea.config import RunConfig, read_config, variant
+from gtea.config import RunConfig, read_config
 from gtea.features.preprocessing import input_spec, preprocessing_for
 from gtea.models.gtea import GTEANodeClassifier
-from gtea.models.registry import NodeBatches, entry_of
+from gtea.models.registry import NodeBatches, build_classifier, entry_of, model_config
 from gtea.nn.batch import Batch, EventBatch
 from gtea.runtime.device import flush_denormals
 from gtea.sampling.collate import Collator, collator_for
@@ -105,10 +105,9 @@ class Bench:
 
     def tgat_step(self, size: int) -> Callable[[int], object]:
         """The same of TGAT."""
-        config = replace(self.config, model=variant("tgat"))
-        family = entry_of(config.model)
-        network = family.classifier(config.model, self.spec, 2, 0)
-        batches = family.node_batches(self.store, self.store.as_of().cut, self.preprocessing, config)
+        config = replace(self.config, model=model_config("tgat"))
+        network = build_classifier(config.model, self.spec, 2, 0)
+        batches = entry_of(config.model).node_batches(self.store, self.store.as_of().cut, self.preprocessing, config)
         return self.step(network, size, batches)
 
     def facts(self) -> dict[str, Any]:

@@ -19,10 +19,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from gtea.config import InputSpec, ModelConfig, RunConfig, link_defaults, variant, with_settings
+from gtea.config import InputSpec, ModelConfig, RunConfig, with_settings
 from gtea.features.node_features import NodeFeatures
 from gtea.features.preprocessing import preprocessing_for
 from gtea.models.gtea import GTEALinkNetwork
+from gtea.models.registry import default_config, model_config
 from gtea.nn.batch import Batch, PairBatch
 from gtea.store.store import Store
 from gtea.tasks.link_split import split_links, with_negatives
@@ -77,7 +78,7 @@ def configured(head: str, trained: bool, seed: int) -> RunConfig:
         "train.seed": seed,
         "split.protocol": "paper",
     }
-    return with_settings(link_defaults(variant("gtea-l+t")), settings, "trained_vectors")
+    return with_settings(default_config(model_config("gtea-l+t"), "links"), settings, "trained_vectors")
 
 
 def measured(store: Store, head: str, trained: bool, seed: int) -> dict[str, float]:

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from gtea.config import BASELINES, VARIANTS, InputSpec, ModelConfig, variant
+from gtea.config import InputSpec, ModelConfig
 from gtea.errors import UsageError
+from gtea.models.registry import BASELINES, GTEA_VARIANTS, model_config
 
 
 def test_variants_of_the_paper() -> None:
-    made = {name: (variant(name).encoder, variant(name).time_encoding) for name in VARIANTS}
+    made = {name: (model_config(name).encoder, model_config(name).time_encoding) for name in GTEA_VARIANTS}
     assert made == {
         "gtea-l": ("lstm", False),
         "gtea-l+t": ("lstm", True),
@@ -22,13 +23,13 @@ def test_variants_of_the_paper() -> None:
         "gtea-tx+t": ("transformer", True),
         "gtea-he": ("statistics", False),
     }
-    assert {variant(name).attention for name in VARIANTS} == {"sparsemax"}
+    assert {model_config(name).attention for name in GTEA_VARIANTS} == {"sparsemax"}
 
 
 def test_baselines_are_variants_by_the_names_of_their_families() -> None:
     assert BASELINES == ("gcn", "graphsage", "gat", "ecconv", "egnn", "tgat", "tree", "edgebank")
-    assert {name: variant(name).family for name in BASELINES} == {name: name for name in BASELINES}
-    assert {variant(name).family for name in VARIANTS} == {"gtea"}
+    assert {name: model_config(name).family for name in BASELINES} == {name: name for name in BASELINES}
+    assert {model_config(name).family for name in GTEA_VARIANTS} == {"gtea"}
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ def test_heads_only_matter_to_the_transformer() -> None:
 
 def test_an_unknown_variant_is_refused() -> None:
     with pytest.raises(UsageError, match=r"variant must be one of .* \(got 'gtea-lt'\)\. Did you mean 'gtea-l"):
-        variant("gtea-lt")
+        model_config("gtea-lt")
 
 
 @pytest.mark.parametrize("periods", [(0.0, 1.0), (2.0, 1.0), (1.0, float("inf")), (float("nan"), 1.0)])

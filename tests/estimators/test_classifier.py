@@ -144,11 +144,11 @@ def test_a_model_of_gtea_train_can_be_loaded(
 @pytest.mark.parametrize(
     "settings",
     [
-        {"features.ranks": True, "model.dropout": np.float64(0.3)},
+        {"features.rank_inputs": True, "model.dropout": np.float64(0.3)},
         {"model.family": "tree"},
-        {"model.tree_beside": False},
+        {"hybrid": False},
     ],
-    ids=["gtea+tree", "tree", "gtea"],
+    ids=["hybrid", "tree", "gtea"],
 )
 def test_what_was_loaded_trains_as_it_was_trained(
     store: Store, fitted: GTEAClassifier, examples: Any, tmp_path: Path, settings: dict[str, Any]

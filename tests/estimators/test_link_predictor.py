@@ -173,7 +173,8 @@ def test_cloning_shares_the_store(shop: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"model.dropout": 0.3, "split.train_windows": 2}, {"model.family": "tree", "features.pairs": True}]
+    "settings",
+    [{"model.dropout": 0.3, "split.train_windows": 2}, {"model.family": "tree", "features.pair_statistics": True}],
 )
 def test_what_was_loaded_trains_as_it_was_trained(shop: Store, tmp_path: Path, settings: dict[str, Any]) -> None:
     head = "dot" if "model.family" in settings else "ordered_pair"

@@ -25,7 +25,7 @@ def test_what_lies_outside_is_at_the_end_and_what_never_was_is_last():
 
 def test_longer_ago_than_ever_is_not_never():
     """The last of the bins that networks read is full for what never was, and empty for all numbers."""
-    scaler = fit_ranks(["x"], np.array([[3.0], [5.0], [7.0]]), with_none=True)
+    scaler = fit_ranks(["x"], np.array([[3.0], [5.0], [7.0]]), with_nan=True)
     ranks = scaler.transform(np.array([[3.0], [5.0], [7.0], [1e9], [np.inf], [np.nan]]))[:, 0]
     last = 1 - 1 / NUM_BINS
     assert ranks.tolist() == [0, last / 2, last, last, last, 1]
@@ -33,7 +33,7 @@ def test_longer_ago_than_ever_is_not_never():
 
 def test_models_from_before_read_ranks_as_they_did():
     content = fit_ranks(["x"], np.array([[3.0], [7.0]])).to_json()
-    del content["with_none"]
+    del content["with_nan"]
     assert RankScaler.from_json(content).transform(np.array([[7.0], [np.nan]])).tolist() == [[1], [1]]
 
 
@@ -43,8 +43,8 @@ def test_a_column_that_never_changes_says_nothing():
 
 
 @given(tables, tables, st.booleans())
-def test_ranks_keep_the_order_and_stay_within_bounds(training, values, with_none):
-    scaler = fit_ranks(["a", "b"], training, with_none=with_none)
+def test_ranks_keep_the_order_and_stay_within_bounds(training, values, with_nan):
+    scaler = fit_ranks(["a", "b"], training, with_nan=with_nan)
     ranks = scaler.transform(values)
     assert ((ranks >= 0) & (ranks <= 1)).all()
     for i in range(2):
@@ -63,6 +63,6 @@ def test_a_row_does_not_depend_on_the_others(training, values, random):
 
 
 @given(tables, st.booleans())
-def test_it_comes_back_from_its_file(training, with_none):
-    scaler = fit_ranks(["a", "b"], training, with_none=with_none)
+def test_it_comes_back_from_its_file(training, with_nan):
+    scaler = fit_ranks(["a", "b"], training, with_nan=with_nan)
     assert RankScaler.from_json(scaler.to_json()) == scaler

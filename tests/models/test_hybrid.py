@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from tests.training.kills import Killed, killed_after, weights_digest
 from tests.training.test_baselines import CPU, SMALL, habits, labels_in, payers, stored
 
-from gtea.config import HYBRID, InputSpec, ModelConfig, RunConfig, link_defaults, read_config, variant
+from gtea.config import InputSpec, ModelConfig, RunConfig, read_config
 from gtea.errors import UsageError
 from gtea.models.hybrid import HybridClassifier, HybridPredictor
 from gtea.models.model_folder import load_model
+from gtea.models.registry import DEFAULT_MODEL, default_config, model_config
 from gtea.sampling.pair_batches import ranked_statistics
 from gtea.scoring.options import ScoringOptions
 from gtea.scoring.scorer import LinkModel, NodeModel
@@ -44,13 +45,13 @@ def shops(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 @pytest.fixture(params=["nodes", "links"])
 def run_of(request: pytest.FixtureRequest, visits: Store, shops: Store, tmp_path: Path) -> Callable[..., Run]:
-    def make(name: str, *settings: str, model: str = HYBRID) -> Run:
+    def make(name: str, *settings: str, model: str = DEFAULT_MODEL) -> Run:
         folder = tmp_path / name
         if request.param == "links":
-            config = read_config(None, [*SMALL_GTEA, *settings], link_defaults(variant(model)))
+            config = read_config(None, [*SMALL_GTEA, *settings], default_config(model_config(model), "links"))
             return LinkTask(visits, split_links(visits, train_windows=3), config, folder, CPU)
         labels = labels_in(shops)
-        config = read_config(None, [*SMALL_GTEA, *settings], RunConfig(variant(model)))
+        config = read_config(None, [*SMALL_GTEA, *settings], RunConfig(model_config(model)))
         return NodeTask(
             shops, labels, positive_class(labels, "big"), temporal_split(labels, shops), config, folder, CPU
         )
@@ -62,22 +63,22 @@ def spec(**sizes: int) -> InputSpec:
     return InputSpec(4, 2, 0.1, 10.0, **sizes)
 
 
-def asked(run: Run, way: ScoringOptions | None = None) -> NDArray[np.float64]:
+def asked(run: Run, options: ScoringOptions | None = None) -> NDArray[np.float64]:
     """What the trained model says of accounts or pairs, as logits of the positive class."""
     store, cut = run.store, run.split.test.as_of
     if isinstance(run, NodeTask):
         model, place = NodeModel.open(run.folder, CPU), run.labels.classes.index("big")
-        chances = model.probabilities(store, cut, run.labels.nodes, way or ScoringOptions())[:, place]
+        chances = model.probabilities(store, cut, run.labels.nodes, options or ScoringOptions())[:, place]
     else:
         chances = LinkModel.open(run.folder, CPU).probabilities(
-            store, cut, run.split.test.src, run.split.test.dst, way or ScoringOptions()
+            store, cut, run.split.test.src, run.split.test.dst, options or ScoringOptions()
         )
     return np.log(chances) - np.log1p(-chances)
 
 
 def test_the_answer_is_the_mean_of_two_who_learnt_alone(run_of: Callable[..., Run]) -> None:
     # One epoch: which of several is the best depends on who is metrics_of.
-    both, alone, tree = (run_of(model, "train.epochs=1", model=model) for model in (HYBRID, "gtea-l+t", "tree"))
+    both, alone, tree = (run_of(model, "train.epochs=1", model=model) for model in (DEFAULT_MODEL, "gtea-l+t", "tree"))
     for run in (both, alone, tree):
         train_task(run, no_report)
     weights, others = load_model(both.folder).weights, load_model(alone.folder).weights
@@ -96,7 +97,7 @@ def logits_of_the_tree_beside(run: LinkTask) -> NDArray[np.float64]:
 
 def test_the_tree_reads_what_is_known_around_an_account_however_it_is_scored(shops: Store, tmp_path: Path) -> None:
     labels = labels_in(shops)
-    config = read_config(None, ["model.tree_beside=true", "features.known=true", "train.epochs=1", *SMALL_GTEA])
+    config = read_config(None, ["hybrid=true", "features.neighbour_labels=true", "train.epochs=1", *SMALL_GTEA])
     split, positive = temporal_split(labels, shops), positive_class(labels, "big")
     run = NodeTask(shops, labels, positive, split, config, tmp_path / "m", CPU)
     train_task(run, no_report)
@@ -123,7 +124,9 @@ def test_the_card_says_that_there_is_a_tree(run_of: Callable[..., Run]) -> None:
 
 
 def test_settings_that_don_t_go_together_leave_no_run_behind(visits: Store, tmp_path: Path) -> None:
-    config = read_config(None, [*SMALL_GTEA, "features.pairs=false"], link_defaults(variant(HYBRID)))
+    config = read_config(
+        None, [*SMALL_GTEA, "features.pair_statistics=false"], default_config(model_config(DEFAULT_MODEL), "links")
+    )
     run = LinkTask(visits, split_links(visits), config, tmp_path / "m", CPU)
     with pytest.raises(UsageError, match=r"model\.tree_beside"):
         train_task(run, no_report)
@@ -137,12 +140,12 @@ def test_exact_scores_hear_the_tree_as_sampled_ones_do(run_of: Callable[..., Run
     if isinstance(run, NodeTask):
         model, nodes = NodeModel.open(run.folder, CPU), np.arange(40)
         assert isinstance(model.network, HybridClassifier)
-        scores = [model.probabilities(store, cut, nodes, way) for way in (ScoringOptions(), sampled)]
+        scores = [model.probabilities(store, cut, nodes, options) for options in (ScoringOptions(), sampled)]
     else:
         pairs, src, dst = LinkModel.open(run.folder, CPU), run.split.test.src, run.split.test.dst
         assert isinstance(pairs.network, HybridPredictor)
         assert len(pairs.network.tree.tree_root) == 100
-        scores = [pairs.probabilities(store, cut, src, dst, way) for way in (ScoringOptions(), sampled)]
+        scores = [pairs.probabilities(store, cut, src, dst, options) for options in (ScoringOptions(), sampled)]
     np.testing.assert_allclose(scores[0], scores[1], atol=1e-5)
 
 
@@ -164,14 +167,16 @@ def test_the_tree_tells_features_apart_that_lie_beyond_the_networks_limit() -> N
     assert torch.equal(logits.argmax(1), (rows[:, 0] > 2).long())
 
 
-@pytest.mark.parametrize("way", [ScoringOptions(), ScoringOptions(sampled=True)])
-def test_the_papers_head_hears_the_tree_too(visits: Store, tmp_path: Path, way: ScoringOptions) -> None:
+@pytest.mark.parametrize("options", [ScoringOptions(), ScoringOptions(sampled=True)])
+def test_the_papers_head_hears_the_tree_too(visits: Store, tmp_path: Path, options: ScoringOptions) -> None:
     runs = []
-    for model in (HYBRID, "gtea-l+t"):
+    for model in (DEFAULT_MODEL, "gtea-l+t"):
         config = read_config(
-            None, [*SMALL_GTEA, "model.link_head=dot", "train.epochs=1"], link_defaults(variant(model))
+            None, [*SMALL_GTEA, "model.link_head=dot", "train.epochs=1"], default_config(model_config(model), "links")
         )
         runs.append(LinkTask(visits, split_links(visits, train_windows=3), config, tmp_path / model, CPU))
         train_task(runs[-1], no_report)
     trees = logits_of_the_tree_beside(runs[0])
-    np.testing.assert_allclose(asked(runs[0], way), (asked(runs[1], way) + np.clip(trees, -12, 12)) / 2, atol=1e-4)
+    np.testing.assert_allclose(
+        asked(runs[0], options), (asked(runs[1], options) + np.clip(trees, -12, 12)) / 2, atol=1e-4
+    )

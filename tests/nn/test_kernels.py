@@ -14,8 +14,8 @@ import pytest
 import torch
 from tests.nn.examples import SPEC, histories_of, seeded
 
-from gtea.config import variant
 from gtea.errors import UsageError
+from gtea.models.registry import model_config
 from gtea.nn.edge_encoder import EdgeEncoder
 from gtea.nn.encoders.lstm import LSTMEncoder
 from gtea.nn.kernels import kernels
@@ -104,7 +104,7 @@ def test_a_mirror_must_be_a_column() -> None:
 
 def loss_curve(name: str, num_steps: int) -> torch.Tensor:
     """Learning to tell long histories from short ones, by the edge encoder with its time encoding."""
-    encoder = EdgeEncoder(variant(name), SPEC, seeded())
+    encoder = EdgeEncoder(model_config(name), SPEC, seeded())
     head = linear(encoder.d_edge, 1, seeded(1))
     optimiser = torch.optim.Adam([*encoder.parameters(), *head.parameters()], lr=0.01)
     losses = []

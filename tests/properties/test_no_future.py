@@ -13,7 +13,7 @@ from gtea.ingestion.ingest import ingest
 from gtea.sampling.collate import Collator
 from gtea.sampling.event_batches import EventCollator
 from gtea.sampling.negatives import NegativeSampler
-from gtea.sampling.tabular import NodeRows, PairAges, PairRows
+from gtea.sampling.tabular import NodeRows, PairRecency, PairRows
 from gtea.store.account_keys import keys_of_nodes
 
 
@@ -39,7 +39,7 @@ def for_baselines(view, nodes, preprocessing, strategy):
     tensors = [degrees, events.node_features, events.reached, events.age, events.event_features]
     tensors += [NodeRows(view, preprocessing).batch(nodes)]
     src, dst = (ends.ravel() for ends in np.meshgrid(nodes, nodes))
-    tensors += [rows(view, preprocessing).batch(src, dst) for rows in (PairRows, PairAges)]
+    tensors += [rows(view, preprocessing).batch(src, dst) for rows in (PairRows, PairRecency)]
     return [events.num_within, *(tensor.numpy().tobytes() for tensor in tensors)]
 
 

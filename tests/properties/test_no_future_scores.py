@@ -124,7 +124,7 @@ def test_scores_do_know_the_past() -> None:
 
 QUICK = (
     "model.d_node=4", "model.d_edge=4", "model.d_mlp=4", "model.d_time=2", "sampling.fanout=3", "sampling.max_events=4",
-    "sampling.batch_size=8", "train.epochs=2", "train.workers=0", "train.metric=average_precision",
+    "sampling.batch_size=8", "train.epochs=2", "train.metric=average_precision",
 )  # fmt: skip
 MANY = [f"p{i:02}" for i in range(44)]
 STRANGERS = ["a", "p05x", "z"]

@@ -12,8 +12,9 @@ import pytest
 import torch
 from tests.paper import naive
 
-from gtea.config import VARIANTS, ModelConfig, variant
+from gtea.config import ModelConfig
 from gtea.errors import UsageError
+from gtea.models.registry import GTEA_VARIANTS, model_config
 from gtea.sampling.collate import HistoryReader
 from gtea.sampling.subgraph import full_subgraph
 from gtea.scoring.edge_pass import EdgePass, batch_starts
@@ -22,13 +23,13 @@ from gtea.store.memory import store_in_memory
 
 CPU = torch.device("cpu")
 SMALL = {"d_node": 6, "d_edge": 8, "d_time": 5, "d_mlp": 7}
-every_variant = pytest.mark.parametrize("name", VARIANTS)
+every_variant = pytest.mark.parametrize("name", GTEA_VARIANTS)
 every_attention = pytest.mark.parametrize("attention", ["sparsemax", "softmax", "entmax15"])
 both_directions = pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 
 
 def small(name: str = "gtea-l+t", **changes: Any) -> ModelConfig:
-    return dataclasses.replace(variant(name), **SMALL, **changes)
+    return dataclasses.replace(model_config(name), **SMALL, **changes)
 
 
 def embedder(case: Any) -> ExactEmbedder:

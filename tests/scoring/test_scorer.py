@@ -87,8 +87,8 @@ def test_a_damaged_model_is_not_believed(make_store: Callable[..., Store]) -> No
 def test_progress_is_told(make_store: Callable[..., Store]) -> None:
     store = make_store()
     heard: list[tuple[str, float | None]] = []
-    way = dataclasses.replace(EXACT, progress=lambda stage, done: heard.append((stage, done)))
-    NodeModel(saved_model(store, "nodes"), CPU).probabilities(store, CUT, np.arange(5), way)
+    options = dataclasses.replace(EXACT, progress=lambda stage, done: heard.append((stage, done)))
+    NodeModel(saved_model(store, "nodes"), CPU).probabilities(store, CUT, np.arange(5), options)
     stages = ["encoding edges", "describing accounts", "aggregating"]
     assert list(dict.fromkeys(stage for stage, _ in heard)) == stages
     assert ("encoding edges", 1.0) in heard

@@ -81,11 +81,11 @@ def test_a_link_split_states_its_intervals(store_of: Callable[..., Store]) -> No
 def test_training_is_asked_in_short_windows_each_as_of_its_start(store_of: Callable[..., Store]) -> None:
     store = store_of(ROWS)
     split = split_links(store, train_windows=2)
-    assert [lesson.window for lesson in split.objective] == [(10, 11), (11, 20)]
-    assert [lesson.as_of for lesson in split.objective] == [10, 11]
-    assert named(store, split.objective[0]) == [("b", "a", 10, True)]
+    assert [lesson.window for lesson in split.train_parts] == [(10, 11), (11, 20)]
+    assert [lesson.as_of for lesson in split.train_parts] == [10, 11]
+    assert named(store, split.train_parts[0]) == [("b", "a", 10, True)]
     # Of the pair that met at 10, the second window knows that it did.
-    assert named(store, split.objective[1]) == [("a", "b", 11, True), ("d", "a", 12, False)]
+    assert named(store, split.train_parts[1]) == [("a", "b", 11, True), ("d", "a", 12, False)]
     assert split.describe()["train"]["examples"] == 3
     assert named(store, split.train) == named(store, split_links(store).train)
 
@@ -95,12 +95,12 @@ def test_windows_of_training_end_where_validation_begins_and_those_at_one_time_a
 ) -> None:
     store = store_of([(s, d, min(t, 10) if t < 20 else t, a) for s, d, t, a in ROWS])
     split = split_links(store, train_windows=6)
-    assert [lesson.window for lesson in split.objective] == [(10, 20)]
+    assert [lesson.window for lesson in split.train_parts] == [(10, 20)]
 
 
 def test_the_papers_protocol_has_one_window_of_training(store_of: Callable[..., Store]) -> None:
     split = split_links(store_of(ROWS), protocol="paper", train_windows=6)
-    assert split.objective == (split.train,)
+    assert split.train_parts == (split.train,)
 
 
 def test_payments_to_oneself_are_no_links(store_of: Callable[..., Store]) -> None:

@@ -13,9 +13,10 @@ import pytest
 import torch
 from tests.training.kills import Killed, killed_after, weights_digest
 
-from gtea.config import BASELINES, read_config
+from gtea.config import read_config
 from gtea.errors import ModelError
 from gtea.ingestion.ingest import ingest
+from gtea.models.registry import BASELINES
 from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels, labels_of, positive_class
@@ -216,23 +217,23 @@ def test_a_tree_has_the_statistics_besides_the_node_table_and_no_ages(store: Sto
 def test_links_are_foretold_with_ages_and_accounts_without(gtea: Any, store: Store, tmp_path: Path) -> None:
     words = ("train", store.path, "--task", "links", "--variant", "tree", "--out")
     assert gtea(*words, tmp_path / "on").code == 0
-    assert gtea(*words, tmp_path / "off", "--set", "features.ages=false").code == 0
+    assert gtea(*words, tmp_path / "off", "--set", "features.recency=false").code == 0
     on, off = (json.loads((tmp_path / name / "preprocessing.json").read_text()) for name in ("on", "off"))
     assert set(on["nodes"]["statistics"]["names"]) - set(off["nodes"]["statistics"]["names"]) == {
         f"{side}_since_{which}" for side in ("out", "in", "both") for which in ("first", "last")
     }
-    assert not read_config(None).features.ages
+    assert not read_config(None).features.recency
 
 
 def test_accounts_are_told_what_stayed_and_links_are_not(gtea: Any, store: Store, tmp_path: Path) -> None:
     words = ("train", store.path, "--task", "links", "--variant", "tree", "--out")
     assert gtea(*words, tmp_path / "off").code == 0
-    assert gtea(*words, tmp_path / "on", "--set", "features.flows=true").code == 0
+    assert gtea(*words, tmp_path / "on", "--set", "features.net_flow=true").code == 0
     on, off = (json.loads((tmp_path / name / "preprocessing.json").read_text()) for name in ("on", "off"))
     told = set(on["nodes"]["statistics"]["names"]) - set(off["nodes"]["statistics"]["names"])
     assert told == {f"{name}_{feature}" for feature in store.features for name in ("net", "left")}
     assert told
-    assert read_config(None).features.flows
+    assert read_config(None).features.net_flow
 
 
 def test_from_the_command_line(gtea: Any, store: Store, shops: Store, tmp_path: Path) -> None:

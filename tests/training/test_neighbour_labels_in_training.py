@@ -55,12 +55,14 @@ def run_of(store: Store, folder: Path, labels: Labels, *settings: str) -> NodeTa
 
 @pytest.mark.parametrize("family", ["gtea", "gcn", "tgat", "tree"])
 def test_company_tells_where_nothing_else_does(letters: Store, tmp_path: Path, family: str) -> None:
-    run = run_of(letters, tmp_path / "m", departments(letters), f"model.family={family}", "features.known=true")
+    run = run_of(
+        letters, tmp_path / "m", departments(letters), f"model.family={family}", "features.neighbour_labels=true"
+    )
     assert train_task(run, no_report).metrics["test"]["accuracy"] > 0.75
 
 
 def test_and_without_it_a_tree_is_at_chance(letters: Store, tmp_path: Path) -> None:
-    run = run_of(letters, tmp_path / "m", departments(letters), "model.family=tree", "features.known=false")
+    run = run_of(letters, tmp_path / "m", departments(letters), "model.family=tree", "features.neighbour_labels=false")
     assert train_task(run, no_report).metrics["test"]["accuracy"] < 0.6
 
 
@@ -74,7 +76,7 @@ def test_labels_outside_the_training_part_change_no_weight_and_no_score(
     targets[test] = (targets[test] + 1) % 3
     made = []
     for name, known in (("a", labels), ("b", dataclasses.replace(labels, targets=targets))):
-        run = run_of(letters, tmp_path / name, labels, f"model.family={family}", "features.known=true")
+        run = run_of(letters, tmp_path / name, labels, f"model.family={family}", "features.neighbour_labels=true")
         run = dataclasses.replace(run, labels=known)
         train_task(run, no_report)
         model = NodeModel.open(run.folder, CPU)
@@ -84,7 +86,7 @@ def test_labels_outside_the_training_part_change_no_weight_and_no_score(
 
 def test_only_the_training_part_is_written_into_the_model(letters: Store, tmp_path: Path) -> None:
     labels = departments(letters)
-    run = run_of(letters, tmp_path / "m", labels, "model.family=tree", "features.known=true")
+    run = run_of(letters, tmp_path / "m", labels, "model.family=tree", "features.neighbour_labels=true")
     train_task(run, no_report)
     known = NodeModel.open(run.folder, CPU).preprocessing.known
     assert known is not None
@@ -94,8 +96,17 @@ def test_only_the_training_part_is_written_into_the_model(letters: Store, tmp_pa
 
 
 def test_links_have_no_labels_to_look_up(gtea: Any, letters: Store, tmp_path: Path) -> None:
-    words = ("train", letters.path, "--task", "links", "--set", "features.known=true", "--out", tmp_path / "m")
+    words = (
+        "train",
+        letters.path,
+        "--task",
+        "links",
+        "--set",
+        "features.neighbour_labels=true",
+        "--out",
+        tmp_path / "m",
+    )
     outcome = gtea(*words)
     assert outcome.code == 2
-    assert "features.known: looks up labels of accounts" in outcome.err
+    assert "features.neighbour_labels: looks up labels of accounts" in outcome.err
     assert not (tmp_path / "m").exists()

@@ -126,7 +126,7 @@ def test_models_of_the_version_before_open_unless_a_tree_spoke_first(run_of: Mak
 
 
 def _as_version_2(folder: Path, *, tree_first: bool) -> None:
-    """What the gtea wrote that had ``model.tree_first`` instead of ``model.tree_beside``."""
+    """What the gtea wrote that had ``model.tree_first`` instead of ``hybrid``."""
     config, manifest = (json.loads((folder / name).read_text()) for name in ("config.json", "manifest.json"))
     config["run"]["model"].pop("tree_beside", None)
     config["run"]["model"]["tree_first"] = tree_first

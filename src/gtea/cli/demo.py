@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gtea.cli.output import json_option, print_json, printable, progress_bar, training_bar
-from gtea.config import HYBRID
 
 if TYPE_CHECKING:
     from gtea.training.request import NodeRequest
@@ -113,7 +112,7 @@ def _rank(folder: Path, request: NodeRequest) -> list[dict[str, Any]]:
 
 
 def _show(facts: dict[str, Any], folder: Path) -> None:
-    click.echo(f"\n{'test, latest 20 % of accounts':<32}{HYBRID:>10}{'tree':>10}")
+    click.echo(f"\n{'test, latest 20 % of accounts':<32}{'hybrid':>10}{'tree':>10}")
     for name in ("macro_f1", "accuracy", "average_precision", "roc_auc"):
         click.echo(f"{name:<32}{facts['gtea'][name]:>10.4f}{facts['tree'][name]:>10.4f}")
     click.echo("\nthe ten most suspicious accounts")

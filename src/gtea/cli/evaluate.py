@@ -55,8 +55,13 @@ def command(
     if labels is not None and positive is not None:
         raise UsageError("--positive: has no meaning with --labels: the model knows its own. Leave it out.")
     with progress_bar() as progress:
-        way = ScoringOptions(sampled, None if cache is None else Path(cache), progress)
-        asked: dict[str, Any] = {"as_of": as_of, "unknown": unknown, "way": way, "device": resolve_device(device)}
+        options = ScoringOptions(sampled, None if cache is None else Path(cache), progress)
+        asked: dict[str, Any] = {
+            "as_of": as_of,
+            "unknown": unknown,
+            "options": options,
+            "device": resolve_device(device),
+        }
         if pairs is None:
             result = evaluate_accounts(Path(model), Path(store), labels, **asked)
         else:

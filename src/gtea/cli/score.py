@@ -63,8 +63,13 @@ def command(
     if accounts is None and pairs is None and given("unknown"):
         raise UsageError("--unknown: has no meaning without --accounts or --pairs. Leave it out.")
     with progress_bar() as progress:
-        way = ScoringOptions(sampled, None if cache is None else Path(cache), progress)
-        asked: dict[str, Any] = {"as_of": as_of, "unknown": unknown, "way": way, "device": resolve_device(device)}
+        options = ScoringOptions(sampled, None if cache is None else Path(cache), progress)
+        asked: dict[str, Any] = {
+            "as_of": as_of,
+            "unknown": unknown,
+            "options": options,
+            "device": resolve_device(device),
+        }
         if pairs is None:
             result = score_accounts(Path(model), Path(store), Path(out), accounts=accounts, **asked)
         else:

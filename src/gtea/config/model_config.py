@@ -12,31 +12,25 @@ from typing import Literal, get_args
 
 from gtea.errors import UsageError
 
-Family = Literal["gtea", "gcn", "graphsage", "gat", "ecconv", "egnn", "tgat", "tree", "edgebank"]
+Family = Literal["hybrid", "gtea", "gcn", "graphsage", "gat", "ecconv", "egnn", "tgat", "tree", "edgebank"]
 Encoder = Literal["lstm", "transformer", "statistics"]
 Attention = Literal["sparsemax", "softmax", "entmax15"]
 LinkHead = Literal["dot", "pair", "ordered_pair"]
 
-HYBRID = "gtea+tree"
-"""GTEA_L+T with a tree beside it: beyond the paper, and what is trained where nobody names a variant."""
-VARIANTS = ("gtea-l", "gtea-l+t", "gtea-tx", "gtea-tx+t", "gtea-he")
-GTEA_MODELS = (*VARIANTS, HYBRID)
-BASELINES = tuple(family for family in get_args(Family) if family != "gtea")
-"""What GTEA stands beside: the paper's six, a tree on statistics, and EdgeBank."""
-
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """The choices of the paper's grid and of its variants.
+    """Which network, and its sizes: the choices of the paper's grid and a few more.
 
-    Beyond the paper: ``attention = "entmax15"``, ``link_head`` other than ``"dot"``, ``node_limit``, ``tree_beside``,
-    and time encoding together with the statistics encoder (the statistics are then also taken of the time embedding).
+    Beyond the paper: ``attention = "entmax15"``, ``link_head`` other than ``"dot"``, ``node_limit``, and time encoding
+    together with the statistics encoder (the statistics are then also taken of the time embedding).
 
-    The other families read what they have a use for: all networks ``num_layers``, ``d_node``, ``d_mlp`` and
-    ``dropout``, those with attention ``num_heads``, TGAT ``d_time``. A tree and EdgeBank read nothing.
+    Not every family uses every setting. All networks use ``num_layers``, ``d_node``, ``d_mlp`` and ``dropout``, those
+    with attention ``num_heads``, TGAT ``d_time``. Boosted trees and EdgeBank use none.
     """
 
     family: Family = "gtea"
+    """Set by the model's name (``gtea train --variant``), not by ``--set``."""
     encoder: Encoder = "lstm"
     time_encoding: bool = True
     attention: Attention = "sparsemax"
@@ -54,18 +48,15 @@ class ModelConfig:
     dropout: float = 0.0
     """Share of hidden units dropped in every MLP while training."""
     node_limit: float = 0.0
-    """How many standard deviations a node feature may lie from its mean; beyond, it counts as so many. 0 is no limit.
-    Histories grow after the training window, and a network goes on in a straight line where it has seen nothing."""
+    """Node features are clipped to this many standard deviations; 0 is no limit. Histories grow after the training
+    window, and a network extrapolates in a straight line."""
     link_head: LinkHead = "dot"
-    tree_beside: bool = False
-    """Whether a boosted tree is asked, too, of an account's own features or of a pair's statistics: the answer is the
-    mean of both logits."""
 
     def __post_init__(self) -> None:
-        _require_one_of("model.family", self.family, get_args(Family))
-        _require_one_of("model.encoder", self.encoder, get_args(Encoder))
-        _require_one_of("model.attention", self.attention, get_args(Attention))
-        _require_one_of("model.link_head", self.link_head, get_args(LinkHead))
+        require_one_of("model.family", self.family, get_args(Family))
+        require_one_of("model.encoder", self.encoder, get_args(Encoder))
+        require_one_of("model.attention", self.attention, get_args(Attention))
+        require_one_of("model.link_head", self.link_head, get_args(LinkHead))
         _require_range("model.num_layers", self.num_layers, 1, 3)
         _require_range("model.num_encoder_layers", self.num_encoder_layers, 1, 3)
         for name in ("d_node", "d_edge", "num_heads", "d_mlp"):
@@ -75,7 +66,7 @@ class ModelConfig:
             raise UsageError(f"model.dropout must be at least 0 and below 1 (got {self.dropout}). Try 0.1.")
         if self.node_limit < 0:
             raise UsageError(f"model.node_limit must be at least 0 (got {self.node_limit}). Try 2.")
-        if self.family == "gtea" and self.encoder == "transformer":
+        if self.reads_histories and self.encoder == "transformer":
             self._require_heads_to_divide("d_edge")
         if self.family in ("gat", "tgat"):
             self._require_heads_to_divide("d_node")
@@ -84,11 +75,16 @@ class ModelConfig:
                 f"model.d_time must be even for tgat, a cosine and a sine for each frequency (got {self.d_time}). "
                 f"Try {self.d_time + 1}."
             )
-        if self.family != "gtea" and self.link_head != "dot":
+        if not self.reads_histories and self.link_head != "dot":
             raise UsageError(
                 f"model.link_head must be 'dot' for {self.family}, which embeds no history of a pair "
                 f"(got {self.link_head!r}). Leave it out."
             )
+
+    @property
+    def reads_histories(self) -> bool:
+        """Whether the model is a GTEA, alone or in a hybrid."""
+        return self.family in ("gtea", "hybrid")
 
     def _require_heads_to_divide(self, name: str) -> None:
         size = getattr(self, name)
@@ -111,16 +107,16 @@ class InputSpec:
     shortest_period: float
     longest_period: float
     d_pair_statistics: int = 0
-    d_ranks: int = 0
+    d_head_inputs: int = 0
     d_neighbour_labels: int = 0
-    """How many of the ranks, the last ones, tell of the classes known around a node."""
+    """How many of the head inputs, the last ones, are neighbour labels."""
 
     def __post_init__(self) -> None:
         _require_at_least("input.d_node_features", self.d_node_features, 0)
         _require_at_least("input.d_event_features", self.d_event_features, 0)
         _require_at_least("input.d_pair_statistics", self.d_pair_statistics, 0)
         _require_at_least("input.d_neighbour_labels", self.d_neighbour_labels, 0)
-        _require_at_least("input.d_ranks", self.d_ranks, self.d_neighbour_labels)
+        _require_at_least("input.d_head_inputs", self.d_head_inputs, self.d_neighbour_labels)
         if not 0 < self.shortest_period <= self.longest_period < float("inf"):
             raise UsageError(
                 "input.shortest_period must be above 0 and at most input.longest_period "
@@ -129,20 +125,8 @@ class InputSpec:
             )
 
 
-def variant(name: str) -> ModelConfig:
-    """A model of the paper, or one to compare with, by its name; ``+t`` stands for the time encoding."""
-    _require_one_of("variant", name, (*GTEA_MODELS, *BASELINES))
-    if name == HYBRID:
-        return ModelConfig(tree_beside=True)
-    for baseline in get_args(Family):
-        if name == baseline:
-            return ModelConfig(family=baseline)
-    family, _, time = name.partition("+")
-    encoders: dict[str, Encoder] = {"gtea-l": "lstm", "gtea-tx": "transformer", "gtea-he": "statistics"}
-    return ModelConfig(encoder=encoders[family], time_encoding=bool(time))
-
-
-def _require_one_of(subject: str, value: str, choices: Sequence[str]) -> None:
+def require_one_of(subject: str, value: str, choices: Sequence[str]) -> None:
+    """Refuse a value that is not among the choices, with the nearest one as a suggestion."""
     if value in choices:
         return
     near = difflib.get_close_matches(str(value), choices, n=1)

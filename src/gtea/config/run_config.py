@@ -1,4 +1,4 @@
-"""What a run is made of: one frozen value from a TOML file, ``--set`` and defaults, saved with everything it makes."""
+"""The settings of a run: one frozen value from defaults, a TOML file and ``--set``, saved with everything it makes."""
 
 from __future__ import annotations
 
@@ -7,54 +7,78 @@ import difflib
 import tomllib
 import typing
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from gtea.config.model_config import ModelConfig
 from gtea.errors import UsageError
 
-Clock = Literal["pair", "calendar"]
+TimeOrigin = Literal["pair", "calendar"]
+NodeKind = Literal["given", "statistics", "random"]
+"""Where node features come from: the node table, statistics of an account's own events, or random vectors."""
+
+_FAMILY = "model.family"
+_RENAMED = {
+    "features.ages": "is now called features.recency",
+    "features.flows": "is now called features.net_flow",
+    "features.pairs": "is now called features.pair_statistics",
+    "features.ranks": "is now called features.rank_inputs",
+    "features.known": "is now called features.neighbour_labels",
+    "features.clock": "is now called features.time_origin",
+    "features.gaps": "is gone: events always carry the time since the pair's previous event",
+    "model.tree_beside": "is gone: the model with boosted trees is now called hybrid, as in --variant hybrid",
+    "train.workers": "is now called GTEA_WORKERS, an environment variable: it changes no result",
+    "train.checkpoint_seconds": "is now called GTEA_CHECKPOINT_SECONDS, an environment variable: it changes no result",
+    "train.clip_norm": "is gone: gradients are always clipped to a norm of 5",
+    "split.kind": "is gone: use --folds for stratified folds",
+    "split.folds": "is gone: use --folds",
+    "split.fold": "is gone: use --folds",
+    "split.graph_fraction": "is gone: use --graph-until",
+}
+"""Settings of gtea 0.1, and what to use instead. To be dropped in 0.3."""
 
 
 @dataclass(frozen=True)
 class FeaturesConfig:
-    """What the model is told about nodes and events, besides what happened when."""
+    """What the model is told about nodes, events and pairs."""
 
-    nodes: tuple[Literal["given", "statistics", "random"], ...] | None = None
-    """None stands for the node table where there is one, and statistics where there is none."""
+    nodes: tuple[NodeKind, ...] | None = None
+    """Where node features come from. None: the node table if there is one, statistics otherwise."""
     d_random: int = 32
-    ages: bool = False
-    """Whether statistics tell how long before the cut an account's first and last events were. Of accounts, that is the
-    epoch they lived in: as of the end of a training window it tells classes apart that it no longer does later, so
-    it is off. Links are foretold from the present, and have it on by default."""
-    flows: bool = True
-    """Whether statistics tell how much stayed of what came in: who passes everything on is hard to see otherwise. Links
-    do without."""
-    pairs: bool = False
-    """Whether the head of a link model that reads a pair's history is told plain statistics of the pair, too."""
-    ranks: bool = False
-    """Whether the head that classifies an account is told the account's own features once more, as ranks."""
-    known: bool = False
-    """Whether that head is told which classes are known among those an account deals with, and among those whom these
-    deal with: by the labels of the training part, and never the account's own. It tells much where labelled accounts
-    are spread over the crowd, and misleads where those to be scored deal with others than they do, so it is off."""
-    gaps: bool = True
-    """Whether events also carry the time since the pair's event before."""
-    clock: Clock = "pair"
-    """What the time encoding counts from: the pair's first event, or the first event of all as in the paper. By the
-    calendar, everything that is scored lies later than what was learnt from, and the encoding has to extrapolate."""
+    """Size of the random vectors, if ``nodes`` has them."""
+    recency: bool = False
+    """Whether statistics tell how long before the cut an account was first and last active. Off for accounts: as of the
+    end of a training window it separates classes in a way that does not hold later. On for links, which are predicted
+    from the present."""
+    net_flow: bool = True
+    """Whether statistics compare what an account received with what it sent. Accounts that pass everything on are hard
+    to see otherwise. Off for links."""
+    pair_statistics: bool = False
+    """Whether the head of a link model reads statistics of the pair: counts, recency, paths between the two. On for
+    GTEA's link models."""
+    rank_inputs: bool = False
+    """Whether the head of an account model also reads the account's own features as ranks."""
+    neighbour_labels: bool = False
+    """Whether the head of an account model reads the training labels of an account's neighbours and of their
+    neighbours, never the account's own. Off: it misleads where the accounts to be scored have other neighbours than
+    the training accounts."""
+    time_origin: TimeOrigin = "pair"
+    """What the time encoding counts from: the pair's first event, or the first event of the data as in the paper.
+    With ``calendar``, everything that is scored lies beyond the training times, and the encoding extrapolates."""
 
 
 @dataclass(frozen=True)
 class SamplingConfig:
-    """How much of a node's full_subgraph a batch holds."""
+    """How much of a node's neighbourhood a batch holds."""
 
     batch_size: int = 64
     fanout: int = 10
+    """The most neighbours sampled for each node."""
     max_events: int = 64
-    """The last so many events of a history; 0 keeps them all."""
+    """The last events of a history that are read; 0 reads them all."""
     strategy: Literal["uniform", "recent"] = "uniform"
+    """Which neighbours are sampled when there are more than ``fanout``."""
 
 
 @dataclass(frozen=True)
@@ -64,33 +88,27 @@ class TrainConfig:
     lr: float = 1e-3
     epochs: int = 100
     patience: int = 15
-    """Stop after so many epochs without a better validation metric; the best weights are kept."""
+    """Stop after this many epochs without a better validation metric; the best weights are kept."""
     metric: Literal["accuracy", "macro_f1", "log_likelihood", "average_precision", "roc_auc"] = "macro_f1"
+    """The validation metric that chooses the epoch."""
     weight_decay: float = 0.0
-    clip_norm: float = 5.0
     schedule: Literal["none", "cosine"] = "none"
     class_weights: bool = True
+    """Whether every class counts the same in the loss, however rare it is."""
     seed: int = 0
-    workers: int = 1
-    checkpoint_seconds: float = 30.0
 
 
 @dataclass(frozen=True)
 class SplitConfig:
-    """Which examples train, choose and judge."""
+    """Which examples train, validate and test."""
 
-    kind: Literal["temporal", "folds"] = "temporal"
-    folds: int = 5
-    fold: int = 0
     protocol: Literal["temporal", "paper"] = "temporal"
-    """Of links: what each window sees, the graph as of its own start (temporal) or of the first one's (paper)."""
+    """Links only: each window sees the graph as of its own start (temporal), or as of the first one's (paper)."""
     fractions: tuple[float, ...] = (0.6, 0.2, 0.2)
-    """What trains, chooses and judges: of the accounts in the order of their first events, or of the links' events."""
-    graph_fraction: float = 0.5
-    """Of links: the share of the events that is the graph, unless a moment is given."""
+    """Train, validation, test: shares of the accounts by first event, or of the link events by time."""
     train_windows: int = 6
-    """Of links under the temporal protocol: training is asked in so many windows, one after the other, each on the
-    graph as of its own start. One long window would be asked about a future farther off than that of the others."""
+    """Links, temporal protocol: training is cut into this many windows, each with the graph as of its own start. One
+    long window would ask about a more distant future than validation and test do."""
 
 
 @dataclass(frozen=True)
@@ -112,9 +130,7 @@ class RunConfig:
             ("train.epochs", self.train.epochs, 1),
             ("train.patience", self.train.patience, 1),
             ("train.weight_decay", self.train.weight_decay, 0),
-            ("train.workers", self.train.workers, 0),
             ("train.seed", self.train.seed, 0),
-            ("split.folds", self.split.folds, 3),
             ("split.train_windows", self.split.train_windows, 1),
         ]
         for name, value, least in rules:
@@ -126,37 +142,6 @@ class RunConfig:
     def to_json(self) -> dict[str, Any]:
         """The resolved configuration, as it is saved with a run."""
         return dataclasses.asdict(self)
-
-
-def node_defaults(model: ModelConfig) -> RunConfig:
-    """What an account task begins with.
-
-    Where a tree is asked, too, whoever is surer decides. So the epoch that is kept is the one that is surest of what is
-    right, by the log-likelihood of the validation part: a line drawn at one half doesn't see who shouts. And the
-    network must not be sure of what it has never seen: its node features are held within what is usual.
-    """
-    if not model.tree_beside:
-        return RunConfig(model)
-    return RunConfig(replace(model, node_limit=2.0), train=TrainConfig(metric="log_likelihood"))
-
-
-def link_defaults(model: ModelConfig) -> RunConfig:
-    """What a link task begins with.
-
-    Positives and negatives are as many, so that a ranking says more than classes at a threshold. Whether an account
-    was active lately says much about what it does next, so neighbours and events are the latest; and what the two have
-    done together says more than both ends, so GTEA has a wide head that reads it, one hop is enough, and it has to be
-    kept from learning pairs by heart. ``model.link_head = "dot"`` and two layers are the paper's.
-    """
-    pairs = model.family == "gtea"
-    if pairs and model.link_head == "dot":
-        model = replace(model, link_head="ordered_pair", num_layers=1, d_mlp=256, dropout=0.3)
-    return RunConfig(
-        model,
-        FeaturesConfig(ages=True, flows=False, pairs=pairs),
-        SamplingConfig(max_events=16, strategy="recent"),
-        TrainConfig(lr=1e-3 if pairs else 2e-3, epochs=15, patience=15, schedule="cosine", metric="average_precision"),
-    )
 
 
 def read_config(path: Path | None, settings: Sequence[str] = (), base: RunConfig | None = None) -> RunConfig:
@@ -197,17 +182,21 @@ def read_toml(path: Path, option: str) -> dict[str, Any]:
     except FileNotFoundError as error:
         raise UsageError(f"{path}: no such file. Check {option}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path.name}: is not valid TOML ({error}). Mend it there.") from error
+        raise UsageError(f"{path.name}: is not valid TOML ({error}). Fix it there.") from error
 
 
 def _overlay(values: dict[str, Any], given: Mapping[str, Any], where: str) -> None:
-    known = {f"{section}.{key}" for section, keys in values.items() for key in keys}
+    settings = {f"{section}.{key}" for section, keys in values.items() for key in keys}
     for name, value in _flat(given):
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            remedy = f"Did you mean {near[0]!r}?" if near else f"Known sections: {', '.join(values)}."
+        if name in _RENAMED:
+            raise UsageError(f"{name}: {_RENAMED[name]} (in {where}).")
+        if name not in settings:
+            near = difflib.get_close_matches(name, settings, n=1)
+            remedy = f"Did you mean {near[0]!r}?" if near else f"The sections are: {', '.join(values)}."
             raise UsageError(f"unknown key {name!r} in {where}. {remedy}")
         section, _, key = name.partition(".")
+        if name == _FAMILY and value != values[section][key]:
+            raise UsageError(f"{name}: is set by the model's name (got {value!r} in {where}). Pass --variant {value}.")
         values[section] = {**values[section], key: value}
 
 

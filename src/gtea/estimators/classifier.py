@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from gtea.config import HYBRID, node_defaults, variant
 from gtea.estimators.base import GTEAEstimator, opened_store
 from gtea.estimators.inputs import find_accounts, read_targets, read_weights
 from gtea.scoring.options import ScoringOptions
@@ -31,13 +30,15 @@ class GTEAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GTEAEsti
     whose first event is the latest, or the latest of each class where a class would else be missing. Accounts without
     an event before ``as_of`` can be scored but don't train.
 
+    Parameters that are None have the default that ``gtea train`` has for the model.
+
     Args:
+        model: "hybrid" (GTEA and boosted trees), "gtea" alone, or a model to compare with, such as "tree".
         graph: A store or its path; a path is opened in ``fit``. Parallel searches (``n_jobs``) want a path.
         as_of: The cut; None stands for just after the last event.
         features: What is known about an account itself: "given", "statistics", "random", or several. None stands for
             the node table where there is one, and statistics where there is none.
         settings: Any other setting of ``gtea train --set`` by its dotted name: ``{"model.dropout": 0.1}``.
-            ``{"model.tree_beside": False}`` leaves the tree out.
         validation_fraction: The share of the accounts that chooses the best epoch.
         sampled: Predict from a sample of the neighbours, as in training, and not exactly, from all of them: quicker
             for a few accounts of a large graph with hubs.
@@ -50,7 +51,7 @@ class GTEAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GTEAEsti
         model_: The trained model.
     """
 
-    _defaults = node_defaults(variant(HYBRID))
+    _task = "nodes"
     _model = NodeModel
     _columns = 1
     model_: NodeModel

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.config import HYBRID, link_defaults, variant
 from gtea.errors import DataError
 from gtea.estimators.base import SETTINGS, GraphLike, GTEAEstimator, opened_store
 from gtea.estimators.inputs import Targets, find_pairs, read_targets, read_weights
+from gtea.models.registry import DEFAULT_MODEL
 from gtea.scoring.options import ScoringOptions
 from gtea.scoring.scorer import LinkModel
 from gtea.store.time_units import Instant
@@ -37,7 +37,10 @@ class GTEALinkPredictor(GTEAEstimator):
     ``fit`` keeps the weights that do best (average precision) on a validation part of the pairs, drawn by chance, each
     class its share. Pairs with an account that has no event before ``as_of`` can be scored but don't train.
 
+    Parameters that are None have the default that ``gtea train --task links`` has for the model.
+
     Args:
+        model: "hybrid" (GTEA and boosted trees), "gtea" alone, or a model to compare with, such as "tree".
         graph: A store or its path; a path is opened in ``fit``. Parallel searches (``n_jobs``) want a path.
         as_of: The cut; None stands for just after the last event.
         link_head: How two embeddings become an answer: "ordered_pair" also reads what the two did together; "pair",
@@ -45,7 +48,6 @@ class GTEALinkPredictor(GTEAEstimator):
         features: What is known about an account itself: "given", "statistics", "random", or several. None stands for
             the node table where there is one, and statistics where there is none.
         settings: Any other setting of ``gtea train --set`` by its dotted name: ``{"model.dropout": 0.1}``.
-            ``{"model.tree_beside": False}`` leaves the tree out.
         validation_fraction: The share of the pairs that chooses the best epoch of ``fit``.
         sampled: Predict from a sample of the neighbours, as in training, and not exactly, from all of them: quicker
             for a few pairs of a large graph with hubs.
@@ -62,7 +64,7 @@ class GTEALinkPredictor(GTEAEstimator):
 
     _settings: ClassVar = {**SETTINGS, "model": (*SETTINGS["model"], "link_head")}
     _split_settings = ("split.train_windows",)
-    _defaults = link_defaults(variant(HYBRID))
+    _task = "links"
     _model = LinkModel
     _columns = 2
     model_: LinkModel
@@ -71,20 +73,21 @@ class GTEALinkPredictor(GTEAEstimator):
         self,
         graph: GraphLike,
         *,
+        model: str = DEFAULT_MODEL,
         as_of: Instant | None = None,
-        encoder: str = "lstm",
-        time_encoding: bool = True,
-        attention: str = "sparsemax",
-        num_layers: int = 1,
-        d_node: int = 64,
-        d_edge: int = 64,
-        link_head: str = "ordered_pair",
-        fanout: int = 10,
-        max_events: int = 16,
-        batch_size: int = 64,
-        lr: float = 1e-3,
-        epochs: int = 15,
-        patience: int = 15,
+        encoder: str | None = None,
+        time_encoding: bool | None = None,
+        attention: str | None = None,
+        num_layers: int | None = None,
+        d_node: int | None = None,
+        d_edge: int | None = None,
+        link_head: str | None = None,
+        fanout: int | None = None,
+        max_events: int | None = None,
+        batch_size: int | None = None,
+        lr: float | None = None,
+        epochs: int | None = None,
+        patience: int | None = None,
         validation_fraction: float = 0.25,
         features: str | Sequence[str] | None = None,
         settings: Mapping[str, Any] | None = None,
@@ -94,6 +97,7 @@ class GTEALinkPredictor(GTEAEstimator):
     ) -> None:
         super().__init__(
             graph,
+            model=model,
             as_of=as_of,
             encoder=encoder,
             time_encoding=time_encoding,

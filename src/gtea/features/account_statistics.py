@@ -29,7 +29,7 @@ _OF_EVENTS = ("count", "partners", "since_first", "since_last", "span", "gap_mea
 _COUNT, _PARTNERS, _SINCE_FIRST, _SINCE_LAST, _SPAN, _GAP_MEAN, _GAP_STD, _GAP_MIN, _GAP_MAX = range(9)
 _OF_FEATURES = ("sum", "mean", "std", "min", "max")
 _SUM, _MEAN, _STD, _MIN, _MAX = range(5)
-_FLOWS = ("net", "left")
+_NET_FLOW = ("net", "left")
 _NOTHING_LEFT = 1e-6
 """A difference below this share is what rounding leaves of amounts in float32."""
 _SHORT = 24
@@ -40,15 +40,15 @@ def statistic_names(features: Sequence[str]) -> tuple[str, ...]:
     """The names of the columns: for each side those of its events, then those of each feature; then what stayed."""
     of_features = [f"{feature}_{name}" for feature in features for name in _OF_FEATURES]
     of_sides = [f"{side}_{name}" for side in _SIDES for name in (*_OF_EVENTS, *of_features)]
-    return (*of_sides, *flow_names(features))
+    return (*of_sides, *net_flow_names(features))
 
 
-def flow_names(features: Sequence[str]) -> tuple[str, ...]:
+def net_flow_names(features: Sequence[str]) -> tuple[str, ...]:
     """The statistics that hold what came in against what went out."""
-    return tuple(f"{name}_{feature}" for feature in features for name in _FLOWS)
+    return tuple(f"{name}_{feature}" for feature in features for name in _NET_FLOW)
 
 
-def ageless(names: Sequence[str]) -> tuple[str, ...]:
+def without_recency(names: Sequence[str]) -> tuple[str, ...]:
     """The statistics that don't say how long before the cut something was."""
     return tuple(name for name in names if not name.endswith(("_since_first", "_since_last")))
 
@@ -62,7 +62,7 @@ def statistics(view: View, nodes: NDArray[np.integer[Any]]) -> NDArray[np.float6
 def _statistics(graph: Graph, nodes: NDArray[np.int64], per_second: int) -> NDArray[np.float64]:
     num_features = graph.event_features.shape[1]
     width = len(_OF_EVENTS) + len(_OF_FEATURES) * num_features
-    rows = np.zeros((len(nodes), 3 * width + len(_FLOWS) * num_features), dtype=np.float64)
+    rows = np.zeros((len(nodes), 3 * width + len(_NET_FLOW) * num_features), dtype=np.float64)
     # One room for all: most accounts have a handful of events, and asking for memory costs more than counting them.
     room = 0
     for i in range(len(nodes)):
@@ -81,7 +81,7 @@ def _statistics(graph: Graph, nodes: NDArray[np.int64], per_second: int) -> NDAr
                 _finish(by_side[side])
         for k in range(num_features):
             at = len(_OF_EVENTS) + len(_OF_FEATURES) * k + _SUM
-            _flow(by_side[_IN, at], by_side[_OUT, at], rows[i, 3 * width + len(_FLOWS) * k :])
+            _flow(by_side[_IN, at], by_side[_OUT, at], rows[i, 3 * width + len(_NET_FLOW) * k :])
     return rows
 
 

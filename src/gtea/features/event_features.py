@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.config import Clock
+from gtea.config import TimeOrigin
 from gtea.errors import ModelError
 from gtea.features.scaling import ColumnScaler, TimeScaler
 from gtea.features.vocabulary import Vocabulary
@@ -30,11 +30,10 @@ class EventPreprocessing:
     """How the columns of events are made fit for a network."""
 
     scaler: ColumnScaler
-    """The numeric columns and, if ``with_gap``, last the gap to the pair's event before, in seconds or steps."""
-    with_gap: bool
+    """The numeric columns, and last the time since the pair's previous event, in seconds or steps."""
     vocabularies: tuple[Vocabulary, ...]
-    clock: Clock = "pair"
-    """What ``Histories.time`` counts from: the pair's first event, or the origin of the calendar."""
+    time_origin: TimeOrigin = "pair"
+    """What ``Histories.time`` counts from: the pair's first event, or the first event of the data."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -46,14 +45,13 @@ class EventPreprocessing:
         """As it stands in a model's file."""
         words = [vocabulary.to_json() for vocabulary in self.vocabularies]
         scaler = self.scaler.to_json()
-        return {"scaler": scaler, "with_gap": self.with_gap, "vocabularies": words, "clock": self.clock}
+        return {"scaler": scaler, "vocabularies": words, "time_origin": self.time_origin}
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> EventPreprocessing:
         """The preprocessing of a model's file."""
         words = tuple(Vocabulary.from_json(each) for each in content["vocabularies"])
-        scaler, with_gap = ColumnScaler.from_json(content["scaler"]), bool(content["with_gap"])
-        return EventPreprocessing(scaler, with_gap, words, content["clock"])
+        return EventPreprocessing(ColumnScaler.from_json(content["scaler"]), words, content["time_origin"])
 
 
 class EncodedEvents(NamedTuple):
@@ -68,7 +66,7 @@ class EventEncoder:
     """Turns the raw events of one store into histories for the model."""
 
     def __init__(self, store: Store, events: EventPreprocessing, times: TimeScaler) -> None:
-        names = events.scaler.names[:-1] if events.with_gap else events.scaler.names
+        names = events.scaler.names[:-1]
         self._events = events
         self._times = times
         self._unit = store.unit
@@ -81,7 +79,7 @@ class EventEncoder:
 
     def encode(self, events: RaggedEvents) -> EncodedEvents:
         """Scale, and put the columns side by side as ``EventPreprocessing.names`` has them."""
-        numbers = numeric_columns(events.features[:, self._numeric], events.gap, self._unit, self._events.with_gap)
+        numbers = numeric_columns(events.features[:, self._numeric], events.gap, self._unit)
         features = np.zeros((len(events.time), len(self._events.names)), dtype=np.float32)
         features[:, SENT] = np.where(events.sent, 1, -1)
         features[:, 1 : 1 + numbers.shape[1]] = self._events.scaler.transform(numbers)
@@ -89,7 +87,7 @@ class EventEncoder:
         for column, places, width in self._places:
             features[rows, start + places[events.categories[:, column]]] = 1
             start += width
-        if self._events.clock == "pair":
+        if self._events.time_origin == "pair":
             met = np.repeat(events.met, np.diff(events.offset))
             times = self._times.transform_spans(events.time - met, self._unit)
         else:
@@ -97,11 +95,9 @@ class EventEncoder:
         return EncodedEvents(events.offset, times, features)
 
 
-def numeric_columns(
-    features: NDArray[np.float32], gap: NDArray[np.int64], unit: str, with_gap: bool
-) -> NDArray[np.floating[Any]]:
+def numeric_columns(features: NDArray[np.float32], gap: NDArray[np.int64], unit: str) -> NDArray[np.floating[Any]]:
     """The raw numeric columns in the order of the scaler: features, then the gap in seconds or steps."""
-    return np.column_stack([features, gap / stored_per_second(unit)]) if with_gap else features
+    return np.column_stack([features, gap / stored_per_second(unit)])
 
 
 def columns_of(available: Sequence[str], wanted: Sequence[str], subject: str) -> NDArray[np.int64]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gtea.config import NodeKind
 from gtea.errors import ModelError
 from gtea.features.account_statistics import statistic_names, statistics
 from gtea.features.event_features import columns_of
@@ -23,8 +24,6 @@ from gtea.runtime.rng import Purpose, fold, stream
 from gtea.store.account_keys import keys_of_nodes
 from gtea.store.store import Store
 from gtea.store.view import View
-
-NodeKind = Literal["given", "statistics", "random"]
 
 _UNIT = 2.0**-53
 

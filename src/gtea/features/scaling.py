@@ -144,13 +144,13 @@ class RankScaler:
     names: tuple[str, ...]
     knots: tuple[tuple[float, ...], ...]
     """Of each column the values that ranks are counted between, ascending, at equal steps of rank."""
-    with_none: bool
+    with_nan: bool
     """Whether the end is kept for what is no number."""
 
     def transform(self, values: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
         """Ranks from 0 to 1; what is no number comes last. Rows don't depend on one another."""
         ranks = np.zeros(values.shape, dtype=np.float32)
-        largest = 1 - _END if self.with_none else 1
+        largest = 1 - _END if self.with_nan else 1
         for i, knots in enumerate(self.knots):
             if len(knots) > 1:
                 ranks[:, i] = np.interp(values[:, i], knots, np.linspace(0, largest, len(knots)))
@@ -166,17 +166,17 @@ class RankScaler:
         """The scaler of a model's file."""
         knots = tuple(tuple(knots) for knots in content["knots"])
         # Models that were trained before the end was kept don't say so.
-        return RankScaler(tuple(content["names"]), knots, content.get("with_none", False))
+        return RankScaler(tuple(content["names"]), knots, content["with_nan"])
 
 
-def fit_ranks(names: Sequence[str], values: NDArray[np.floating[Any]], *, with_none: bool = False) -> RankScaler:
+def fit_ranks(names: Sequence[str], values: NDArray[np.floating[Any]], *, with_nan: bool = False) -> RankScaler:
     """Learn ranks from rows of training data; a column that never changes has rank 0 everywhere.
 
     Args:
         values: [rows, columns].
-        with_none: Whether rows without a number are to be expected, even if none of these is one.
+        with_nan: Whether rows without a number are to be expected, even if none of these is one.
     """
-    return RankScaler(tuple(names), tuple(_knots(values[:, i]) for i in range(len(names))), with_none)
+    return RankScaler(tuple(names), tuple(_knots(values[:, i]) for i in range(len(names))), with_nan)
 
 
 def _knots(column: NDArray[np.floating[Any]]) -> tuple[float, ...]:

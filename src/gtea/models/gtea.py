@@ -18,7 +18,7 @@ class GTEANodeClassifier(nn.Module):
         super().__init__()
         generator = torch.Generator().manual_seed(seed)
         self.gtea = GTEA(config, spec, generator)
-        self.head = NodeHead(config, num_classes, generator, spec.d_ranks, spec.d_neighbour_labels)
+        self.head = NodeHead(config, num_classes, generator, spec.d_head_inputs, spec.d_neighbour_labels)
 
     @property
     def embedder(self) -> GTEA:
@@ -27,11 +27,11 @@ class GTEANodeClassifier(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """Logits, [num_seeds, num_classes]."""
-        return self.answer(self.gtea(batch), batch.node_features[: batch.num_within[0]], batch.ranks)
+        return self.answer(self.gtea(batch), batch.node_features[: batch.num_within[0]], batch.head_inputs)
 
-    def answer(self, z: Tensor, x: Tensor, ranks: Tensor | None) -> Tensor:
+    def answer(self, z: Tensor, x: Tensor, head_inputs: Tensor | None) -> Tensor:
         """Logits of nodes with these embeddings and features; the features themselves are looked at by others."""
-        logits: Tensor = self.head(z, ranks)
+        logits: Tensor = self.head(z, head_inputs)
         return logits
 
 

@@ -1,10 +1,10 @@
-"""GTEA with a tree beside it: a boosted tree is asked, too, and the mean of what both say is the answer.
+"""The default model: GTEA and boosted trees, each trained alone. The answer is the mean of their logits.
 
-    logits = (tree(own) + head(..)) / 2
+    logits = (trees(x) + head(z)) / 2
 
-``own`` are an account's own features, or the ranks of a pair's statistics. Each learns alone and errs in its own way: a
-tree sees where numbers differ and nothing else, the network whom an account deals with and in which order. Who is sure
-has the larger logit, and decides. Beyond the paper.
+x are an account's own features, or the ranks of a pair's statistics; z is GTEA's embedding. The two make different
+mistakes: trees see sharp differences in numbers and nothing else, GTEA sees who an account deals with and in which
+order. The more confident one has the larger logit and decides. Beyond the paper; see docs/decisions/0024.
 """
 
 from __future__ import annotations
@@ -17,37 +17,39 @@ from gtea.errors import UsageError
 from gtea.models.boosted_trees import BoostedTrees, PairBoostedTrees
 from gtea.models.gtea import GTEALinkNetwork, GTEANodeClassifier
 
-_LOUDEST = 12.0
-"""No logit of a tree counts for more than this: a class that a tree has never seen is unlikely, not impossible."""
+_LARGEST_LOGIT = 12.0
+"""Logits of the trees are clipped here: a class that they have never seen is unlikely, not impossible."""
 
 
 class HybridClassifier(GTEANodeClassifier):
-    """Class logits of the seeds of a batch. While training, the network's alone: the tree was grown before."""
+    """Class logits of the seeds of a batch. While training, those of the network alone: the trees are fitted first."""
 
     def __init__(self, config: ModelConfig, spec: InputSpec, num_classes: int, seed: int) -> None:
         super().__init__(config, spec, num_classes, seed)
-        self._d_known = spec.d_neighbour_labels
+        self._d_neighbour_labels = spec.d_neighbour_labels
         self.tree = BoostedTrees(spec.d_node_features + spec.d_neighbour_labels, num_classes, seed)
 
-    def answer(self, z: Tensor, x: Tensor, ranks: Tensor | None) -> Tensor:
+    def answer(self, z: Tensor, x: Tensor, head_inputs: Tensor | None) -> Tensor:
         """Logits of nodes with these embeddings and features."""
-        own = super().answer(z, x, ranks)
-        return own if self.training else _mean(own, self.tree(self._read(x, ranks)))
+        own = super().answer(z, x, head_inputs)
+        return own if self.training else _mean(own, self.tree(self._tree_inputs(x, head_inputs)))
 
-    def _read(self, x: Tensor, ranks: Tensor | None) -> Tensor:
-        """What the tree reads of nodes: their features, and the classes known around them."""
-        return torch.cat([x, ranks[:, -self._d_known :]], dim=1) if self._d_known and ranks is not None else x
+    def _tree_inputs(self, x: Tensor, head_inputs: Tensor | None) -> Tensor:
+        """The features of nodes and, if there are any, their neighbour labels."""
+        if not self._d_neighbour_labels or head_inputs is None:
+            return x
+        return torch.cat([x, head_inputs[:, -self._d_neighbour_labels :]], dim=1)
 
 
 class HybridPredictor(GTEALinkNetwork):
-    """Link logits of pairs. While training, the network's alone: the tree was grown before."""
+    """Link logits of pairs. While training, those of the network alone: the trees are fitted first."""
 
     def __init__(self, config: ModelConfig, spec: InputSpec, seed: int) -> None:
         super().__init__(config, spec, seed)
         if not spec.d_pair_statistics:
             raise UsageError(
-                "model.tree_beside: a tree for links reads statistics of pairs, and features.pairs is false. "
-                "Try features.pairs=true, or model.tree_beside=false."
+                "features.pair_statistics must be true for a hybrid link model, whose trees read them (got false). "
+                "Leave it out, or choose another --variant."
             )
         self.tree = PairBoostedTrees(spec.d_pair_statistics, seed)
 
@@ -58,4 +60,4 @@ class HybridPredictor(GTEALinkNetwork):
 
 
 def _mean(own: Tensor, trees: Tensor) -> Tensor:
-    return (own + trees.to(own).clamp(-_LOUDEST, _LOUDEST)) / 2
+    return (own + trees.to(own).clamp(-_LARGEST_LOGIT, _LARGEST_LOGIT)) / 2

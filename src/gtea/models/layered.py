@@ -84,11 +84,11 @@ class BaselineClassifier(nn.Module):
         super().__init__()
         generator = torch.Generator().manual_seed(seed)
         self.embedder = build(config, spec, generator)
-        self.head = NodeHead(config, num_classes, generator, spec.d_ranks, spec.d_neighbour_labels)
+        self.head = NodeHead(config, num_classes, generator, spec.d_head_inputs, spec.d_neighbour_labels)
 
     def forward(self, batch: Batch | EventBatch) -> Tensor:
         """Logits, [num_seeds, num_classes]."""
-        logits: Tensor = self.head(self.embedder(batch), batch.ranks)
+        logits: Tensor = self.head(self.embedder(batch), batch.head_inputs)
         return logits
 
 

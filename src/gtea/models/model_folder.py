@@ -27,8 +27,8 @@ from gtea.errors import ModelError
 from gtea.runtime.files import atomic_write, write_json
 
 FORMAT = "gtea-model"
-FORMAT_VERSION = 3
-_READABLE = (2, FORMAT_VERSION)
+FORMAT_VERSION = 4
+_READABLE = (2, 3, FORMAT_VERSION)
 MANIFEST = "manifest.json"
 _FILES = ("model.safetensors", "config.json", "preprocessing.json", "metrics.json", "MODEL_CARD.md")
 _WEIGHTS, _CONFIG, _PREPROCESSING, _METRICS, _CARD = _FILES
@@ -72,18 +72,53 @@ def load_model(folder: Path) -> SavedModel:
     contents = {name: _checked(folder / name, digest) for name, digest in digests.items()}
     facts = {name: value for name, value in manifest.items() if name not in ("format", "format_version", "files")}
     config, preprocessing, metrics = (json.loads(contents[name]) for name in (_CONFIG, _PREPROCESSING, _METRICS))
-    if manifest["format_version"] == 2:
-        _forget_trees_that_spoke_first(folder, config)
+    if manifest["format_version"] < FORMAT_VERSION:
+        _upgrade(folder, config, preprocessing)
     return SavedModel(load_tensors(contents[_WEIGHTS]), config, preprocessing, metrics, facts)
 
 
-def _forget_trees_that_spoke_first(folder: Path, config: dict[str, Any]) -> None:
-    """In version 2 a tree could speak before a network that added to it; such networks can't be asked any more."""
-    if config["run"]["model"].pop("tree_first", False):
+_OLD_FEATURES = {
+    "ages": "recency",
+    "flows": "net_flow",
+    "pairs": "pair_statistics",
+    "ranks": "rank_inputs",
+    "known": "neighbour_labels",
+    "clock": "time_origin",
+}
+_OLD_PREPROCESSING = {"pairs": "pair_statistics", "ranks": "rank_inputs", "known": "neighbour_labels"}
+_OLD_INPUT = {"d_ranks": "d_head_inputs", "d_known": "d_neighbour_labels"}
+_GONE = {
+    "train": ("workers", "checkpoint_seconds", "clip_norm"),
+    "split": ("kind", "folds", "fold", "graph_fraction"),
+}
+
+
+def _upgrade(folder: Path, config: dict[str, Any], preprocessing: dict[str, Any]) -> None:
+    """Bring a model that gtea 0.1 saved (formats 2 and 3) to today's names. To be dropped in 0.3."""
+    run = config["run"]
+    if run["model"].pop("tree_first", False) or not run["features"].pop("gaps", True):
         raise ModelError(
-            f"{folder}: is a gtea+tree of an earlier kind (model.tree_first), which this gtea can't ask. "
+            f"{folder}: was trained by an early gtea with settings that are gone. "
             "Use the gtea that wrote it, or train it again."
         )
+    if run["model"].pop("tree_beside", False):
+        run["model"]["family"] = "hybrid"
+    run["features"] = {"net_flow": False, **_renamed(run["features"], _OLD_FEATURES)}
+    for section, names in _GONE.items():
+        run[section] = {name: value for name, value in run[section].items() if name not in names}
+    config["input"] = _renamed(config["input"], _OLD_INPUT)
+    for old, new in _OLD_PREPROCESSING.items():
+        preprocessing[new] = preprocessing.pop(old, None)
+    for name in ("pair_statistics", "rank_inputs"):
+        if preprocessing[name]:
+            preprocessing[name]["with_nan"] = preprocessing[name].pop("with_none", False)
+    events = preprocessing["events"]
+    events["time_origin"] = events.pop("clock", "pair")
+    events.pop("with_gap", None)
+
+
+def _renamed(content: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {names.get(name, name): value for name, value in content.items()}
 
 
 def _digests(folder: Path, manifest: Mapping[str, Any]) -> dict[str, str]:

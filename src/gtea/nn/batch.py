@@ -50,7 +50,9 @@ class Batch:
     edge: Tensor  # int64 [num_within[L - 1], K]: which history, -1 where there is no neighbour
     histories: Histories
     degree: Tensor | None = None  # int64 [num_within[L]]: neighbours before the cut, sampled or not; None if not asked
-    ranks: Tensor | None = None  # float32 [num_within[0], d_ranks]: what the head alone is told; None if nothing
+    head_inputs: Tensor | None = (
+        None  # float32 [num_within[0], d_head_inputs]: what the head alone is told; None if nothing
+    )
 
     @property
     def num_layers(self) -> int:
@@ -67,7 +69,7 @@ class Batch:
         return dataclasses.replace(
             self,
             degree=None if self.degree is None else self.degree.to(device),
-            ranks=None if self.ranks is None else self.ranks.to(device),
+            head_inputs=None if self.head_inputs is None else self.head_inputs.to(device),
             node_features=self.node_features.to(device),
             neighbour=self.neighbour.to(device),
             edge=self.edge.to(device),
@@ -89,7 +91,9 @@ class EventBatch:
     reached: Tensor  # int64 [num_within[L - 1], K]: place of the query that an event leads to, -1 where there is none
     age: Tensor  # float32 [num_within[L - 1], K]: how long before the query the event was, scaled; 0 where none
     event_features: Tensor  # float32 [num_within[L - 1], K, d_event]; zeros where there is none
-    ranks: Tensor | None = None  # float32 [num_within[0], d_ranks]: what the head alone is told; None if nothing
+    head_inputs: Tensor | None = (
+        None  # float32 [num_within[0], d_head_inputs]: what the head alone is told; None if nothing
+    )
 
     @property
     def num_events(self) -> int:
@@ -104,7 +108,7 @@ class EventBatch:
             reached=self.reached.to(device),
             age=self.age.to(device),
             event_features=self.event_features.to(device),
-            ranks=None if self.ranks is None else self.ranks.to(device),
+            head_inputs=None if self.head_inputs is None else self.head_inputs.to(device),
         )
 
 

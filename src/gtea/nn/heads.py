@@ -33,27 +33,27 @@ class NodeHead(nn.Module):
         config: ModelConfig,
         num_classes: int,
         generator: torch.Generator,
-        d_ranks: int = 0,
+        d_head_inputs: int = 0,
         d_neighbour_labels: int = 0,
     ) -> None:
         super().__init__()
-        self.bins = SoftBins(d_ranks, config.d_mlp, generator) if d_ranks else None
-        d_in = config.d_node + (config.d_mlp if d_ranks else 0)
+        self.bins = SoftBins(d_head_inputs, config.d_mlp, generator) if d_head_inputs else None
+        d_in = config.d_node + (config.d_mlp if d_head_inputs else 0)
         self.mlp_3 = MLP(d_in, config.d_mlp, num_classes, config.dropout, generator)
         self.vote = SoftBins(_REACHES, 1, generator) if d_neighbour_labels else None
         if self.vote is not None:
             begin_at_zero(self.vote.into)
 
-    def forward(self, z: Tensor, ranks: Tensor | None = None) -> Tensor:
+    def forward(self, z: Tensor, head_inputs: Tensor | None = None) -> Tensor:
         """Class logits, [num_nodes, num_classes]."""
         if self.bins is not None:
-            assert ranks is not None, "the model was built for nodes with ranks"
-            z = torch.cat([z, torch.relu(self.bins(ranks.to(z.dtype)))], dim=-1)
+            assert head_inputs is not None, "the model was built for nodes with ranks"
+            z = torch.cat([z, torch.relu(self.bins(head_inputs.to(z.dtype)))], dim=-1)
         logits: Tensor = self.mlp_3(z)
         if self.vote is None:
             return logits
-        assert ranks is not None, "the model was built for nodes with known classes around them"
-        around = ranks[:, -_REACHES * logits.shape[1] :].to(z.dtype).reshape(len(z), _REACHES, logits.shape[1])
+        assert head_inputs is not None, "the model was built for nodes with known classes around them"
+        around = head_inputs[:, -_REACHES * logits.shape[1] :].to(z.dtype).reshape(len(z), _REACHES, logits.shape[1])
         votes: Tensor = self.vote(around.transpose(1, 2).flatten(0, 1))
         return logits + _LOUDNESS * votes.view_as(logits)
 

@@ -42,13 +42,13 @@ class Collator:
         self._with_degrees = with_degrees
         self._sampler = NeighbourSampler(view, fanout, num_layers, strategy, seed)
         self._nodes = NodeFeatures(view, preprocessing.nodes)
-        self._head_inputs = HeadInputs(view, preprocessing.ranks, preprocessing.known)
+        self._head_inputs = HeadInputs(view, preprocessing.rank_inputs, preprocessing.neighbour_labels)
 
     def batch(self, seeds: NDArray[np.integer[Any]], epoch: int = 0) -> Batch:
         """The batch of some seeds, each named once; row i of the model's output is seed i's."""
         found = self._sampler.sample(seeds, epoch)
         features = self._nodes.rows(found.nodes)
-        ranks = self._head_inputs.rows(found.nodes[: len(seeds)], features[: len(seeds)])
+        head_inputs = self._head_inputs.rows(found.nodes[: len(seeds)], features[: len(seeds)])
         return Batch(
             found.num_within,
             torch.from_numpy(features),
@@ -56,7 +56,7 @@ class Collator:
             torch.from_numpy(found.edge),
             self.reader.read(found.edges, found.seen_from),
             self._degrees(found.nodes) if self._with_degrees else None,
-            None if ranks is None else torch.from_numpy(ranks),
+            None if head_inputs is None else torch.from_numpy(head_inputs),
         )
 
     def _degrees(self, nodes: NDArray[np.int64]) -> torch.Tensor:

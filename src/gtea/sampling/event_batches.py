@@ -55,7 +55,7 @@ class EventCollator:
         self._keys = np.zeros(0, dtype=np.uint64) if strategy == "recent" else keys_of_all(view.store)
         self._events = EventEncoder(view.store, preprocessing.events, preprocessing.times)
         self._nodes = NodeFeatures(view, preprocessing.nodes)
-        self._head_inputs = HeadInputs(view, preprocessing.ranks, preprocessing.known)
+        self._head_inputs = HeadInputs(view, preprocessing.rank_inputs, preprocessing.neighbour_labels)
 
     def batch(self, seeds: NDArray[np.integer[Any]], epoch: int = 0) -> EventBatch:
         """The batch of some seeds, all asking at the cut; row i of the model's output is seed i's."""
@@ -69,10 +69,10 @@ class EventCollator:
             nodes = np.concatenate([nodes, asked])
             within.append(len(nodes))
         features = self._nodes.rows(nodes)
-        ranks = self._head_inputs.rows(nodes[: within[0]], features[: within[0]])
+        rows = self._head_inputs.rows(nodes[: within[0]], features[: within[0]])
         reached, age, event_features = (torch.cat(parts) for parts in zip(*chosen, strict=True))
-        heard = None if ranks is None else torch.from_numpy(ranks)
-        return EventBatch(tuple(within), torch.from_numpy(features), reached, age, event_features, heard)
+        head_inputs = None if rows is None else torch.from_numpy(rows)
+        return EventBatch(tuple(within), torch.from_numpy(features), reached, age, event_features, head_inputs)
 
     def _hop(
         self, nodes: NDArray[np.int64], times: NDArray[np.int64], places: NDArray[np.int64], first: int

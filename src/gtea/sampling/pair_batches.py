@@ -55,7 +55,7 @@ class PairCollator:
 
 def ranked_statistics(view: View, preprocessing: Preprocessing) -> Rows | None:
     """What makes the ranks of pairs' statistics, if the model was trained with them."""
-    scaler = preprocessing.pairs
+    scaler = preprocessing.pair_statistics
     if scaler is None:
         return None
     statistics = PairStatistics(view, preprocessing.times.stored_per_unit(view.store.unit))

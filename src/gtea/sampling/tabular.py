@@ -20,7 +20,7 @@ class NodeRows:
 
     def __init__(self, view: View, preprocessing: Preprocessing) -> None:
         self._nodes = NodeFeatures(view, preprocessing.nodes)
-        self._head_inputs = HeadInputs(view, preprocessing.ranks, preprocessing.known)
+        self._head_inputs = HeadInputs(view, preprocessing.rank_inputs, preprocessing.neighbour_labels)
 
     def batch(self, seeds: NDArray[np.integer[Any]], epoch: int = 0) -> Tensor:
         """One row for each account, the same in every epoch."""
@@ -40,7 +40,7 @@ class PairRows:
         return torch.from_numpy(self._statistics.rows(src.astype(np.int64), dst.astype(np.int64)))
 
 
-class PairAges:
+class PairRecency:
     """How long ago each pair last met, [num_pairs]; infinite if never."""
 
     def __init__(self, view: View, preprocessing: Preprocessing) -> None:

@@ -25,12 +25,12 @@ def evaluate_accounts(
     *,
     as_of: str | None = None,
     unknown: Literal["error", "skip"] = "error",
-    way: ScoringOptions = EXACT,
+    options: ScoringOptions = EXACT,
     device: torch.device,
 ) -> dict[str, Any]:
     """The model's metrics on labelled accounts as of a moment."""
     opened, ready = Store.open(store), NodeModel.open(model, device)
-    way = ready.takes(way)
+    options = ready.supported(options)
     found = read_labels(labels, opened, unknown=unknown)
     strange = [name for name in found.classes if name not in ready.classes]
     if strange:
@@ -39,10 +39,10 @@ def evaluate_accounts(
             f"(got {', '.join(map(repr, strange))}). Leave such labels out, or train on them."
         )
     cut = opened.as_of(as_of).cut
-    probabilities = ready.probabilities(opened, cut, found.nodes, way)
+    probabilities = ready.probabilities(opened, cut, found.nodes, options)
     places = np.array([ready.classes.index(name) for name in found.classes])
     metrics = node_metrics(places[found.targets], probabilities, ready.classes, ready.positive)
-    facts = {"accounts": len(found), "as_of": cut, "as_of_date": opened.date(cut), "sampled": way.sampled}
+    facts = {"accounts": len(found), "as_of": cut, "as_of_date": opened.date(cut), "sampled": options.sampled}
     return {**facts, "metrics": metrics, "labels": found.report}
 
 
@@ -54,7 +54,7 @@ def evaluate_pairs(
     positive: str | None = None,
     as_of: str | None = None,
     unknown: Literal["error", "skip"] = "error",
-    way: ScoringOptions = EXACT,
+    options: ScoringOptions = EXACT,
     device: torch.device,
 ) -> dict[str, Any]:
     """The model's metrics on pairs that are labelled one by one, as of a moment.
@@ -65,13 +65,13 @@ def evaluate_pairs(
         positive: The label that stands for a link; by default the last of the two by name, as in 0 and 1.
     """
     opened, ready = Store.open(store), LinkModel.open(model, device)
-    way = ready.takes(way)
+    options = ready.supported(options)
     found = read_pairs(pairs, opened, unknown=unknown)
     truth = _links(found, positive)
     cut = opened.as_of(as_of).cut
-    probabilities = ready.probabilities(opened, cut, found.src, found.dst, way)
+    probabilities = ready.probabilities(opened, cut, found.src, found.dst, options)
     metrics = pair_metrics(truth, probabilities, ready.saved.metrics["threshold"])
-    facts = {"pairs": len(found), "as_of": cut, "as_of_date": opened.date(cut), "sampled": way.sampled}
+    facts = {"pairs": len(found), "as_of": cut, "as_of_date": opened.date(cut), "sampled": options.sampled}
     return {**facts, "metrics": metrics, "input": found.report}
 
 

@@ -139,7 +139,7 @@ class ExactEmbedder:
         return attend_all(self._gtea, alpha_tilde, torch.from_numpy(offset - offset[0]), neighbour)
 
     def _kept(self, around: FullSubgraph, cache: EdgeCache) -> list[AttendedRun]:
-        """The same by way of the cache. Chunks that are missing are computed whole, for whoever asks next."""
+        """The same by options of the cache. Chunks that are missing are computed whole, for whoever asks next."""
         rows = EdgeRows.empty(len(around.slot), self._edges.encoder)
         order = np.argsort(around.slot, kind="stable")
         chunk = around.slot[order] // cache.chunk
@@ -228,11 +228,11 @@ def embed_exactly(
     config: RunConfig,
     view: View,
     nodes: NDArray[np.int64],
-    way: ScoringOptions,
+    options: ScoringOptions,
     device: torch.device,
 ) -> Embedded:
-    """Z and x of some nodes, each named once; edges come from the cache, and go into it, if the way names one."""
+    """Z and x of some nodes, each named once; edges come from the cache, and go into it, if the options names one."""
     with contextlib.ExitStack() as stack:
-        cache = stack.enter_context(edge_cache(way.cache, saved, view.store, view.cut)) if way.cache else None
-        embedder = ExactEmbedder(gtea, view, preprocessing, config, device, cache=cache, progress=way.progress)
+        cache = stack.enter_context(edge_cache(options.cache, saved, view.store, view.cut)) if options.cache else None
+        embedder = ExactEmbedder(gtea, view, preprocessing, config, device, cache=cache, progress=options.progress)
         return embedder.embed_with_features(nodes)

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from gtea.errors import ModelError
 from gtea.models.registry import NodeBatches, PairBatches
+from gtea.runtime.device import loader_workers
 from gtea.sampling.loader import Loader
 
 Made = TypeVar("Made")
@@ -26,7 +27,6 @@ class NodeScorer:
     batches: NodeBatches
     batch_size: int
     device: torch.device
-    workers: int = 1
 
     def probabilities(self, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
         """One row of class probabilities for each node."""
@@ -44,7 +44,7 @@ class NodeScorer:
             len(unique),
             batch_size=self.batch_size,
             shuffle=False,
-            workers=self.workers,
+            workers=loader_workers(),
         )
 
         def answer(batch: Any) -> Tensor:
@@ -61,7 +61,6 @@ class LinkScorer:
     batches: PairBatches
     batch_size: int
     device: torch.device
-    workers: int = 1
 
     def probabilities(self, src: NDArray[np.int64], dst: NDArray[np.int64]) -> NDArray[np.float64]:
         """The probability of a link for each pair."""
@@ -70,7 +69,7 @@ class LinkScorer:
             len(src),
             batch_size=self.batch_size,
             shuffle=False,
-            workers=self.workers,
+            workers=loader_workers(),
         )
 
         def answer(pairs: Any) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from gtea.features.node_features import HeadInputs
 from gtea.features.preprocessing import Preprocessing
 from gtea.models.gtea import GTEALinkNetwork, GTEANodeClassifier
 from gtea.models.model_folder import SavedModel, load_model
-from gtea.models.registry import entry_of
+from gtea.models.registry import build_classifier, entry_of
 from gtea.nn.model import GTEA
 from gtea.sampling.collate import HistoryReader, distinct
 from gtea.sampling.pair_batches import PairHistories, ranked_statistics
@@ -36,34 +37,35 @@ class _Model:
         self.device = device
         self.network = network
         self.config: RunConfig = config_from_json(saved.config["run"])
+        self.entry = entry_of(self.config.model)
         self.preprocessing = Preprocessing.from_json(saved.preprocessing)
         try:
             network.load_state_dict(saved.weights)
         except RuntimeError as error:
-            raise ModelError(f"model: its weights don't fit its configuration ({error}). Train it again.") from error
+            raise ModelError(f"model: its weights do not fit its configuration ({error}). Train it again.") from error
         network.to(device).eval()
 
     @property
     def gtea(self) -> GTEA:
-        """The model without its head."""
-        if not isinstance(self.network, GTEANodeClassifier | GTEALinkNetwork):
-            raise ModelError(f"model: is no GTEA (it is a {self.config.model.family}). Ask for probabilities.")
-        return self.network.gtea
+        """The network without its head."""
+        if not self.entry.exact:
+            raise ModelError(f"model: is not a GTEA (it is a {self.config.model.family}). Ask for probabilities.")
+        return cast(GTEA, self.network.gtea)
 
-    def takes(self, way: ScoringOptions) -> ScoringOptions:
-        """The way that this model can go: GTEA's scores alone can be computed exactly."""
-        if way.sampled or isinstance(self.network, GTEANodeClassifier | GTEALinkNetwork):
-            return way
-        if way.cache is not None:
+    def supported(self, options: ScoringOptions) -> ScoringOptions:
+        """The options as this model can follow them: only GTEA can be scored exactly from all neighbours."""
+        if options.sampled or self.entry.exact:
+            return options
+        if options.cache is not None:
             raise UsageError(
-                f"--cache: keeps the edges of a GTEA model (got a {self.config.model.family}). Leave it out."
+                f"--cache: keeps edge embeddings of a GTEA model (got a {self.config.model.family}). Leave it out."
             )
-        return replace(way, sampled=entry_of(self.config.model).reads_events)
+        return replace(options, sampled=self.entry.samples)
 
-    def _known(self, store: Store, cut: int, nodes: NDArray[np.int64], way: ScoringOptions) -> Embedded:
+    def _embedded(self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions) -> Embedded:
         """The exact embeddings of some nodes, each named once, and their features."""
         view = store.as_of(cut)
-        return embed_exactly(self.gtea, self.saved, self.preprocessing, self.config, view, nodes, way, self.device)
+        return embed_exactly(self.gtea, self.saved, self.preprocessing, self.config, view, nodes, options, self.device)
 
 
 class NodeModel(_Model):
@@ -72,14 +74,13 @@ class NodeModel(_Model):
     def __init__(self, saved: SavedModel, device: torch.device) -> None:
         if saved.config["task"] != "nodes":
             raise ModelError(
-                f"model: classifies no accounts (its task is {saved.config['task']!r}). "
+                f"model: does not classify accounts (its task is {saved.config['task']!r}). "
                 "Score pairs with gtea score --pairs, or use another model."
             )
         self.classes: tuple[str, ...] = tuple(saved.config["classes"])
         self.positive: str | None = saved.config["positive"]
         run, spec = config_from_json(saved.config["run"]), InputSpec(**saved.config["input"])
-        network = entry_of(run.model).classifier(run.model, spec, len(self.classes), 0)
-        super().__init__(saved, network, device)
+        super().__init__(saved, build_classifier(run.model, spec, len(self.classes), 0), device)
 
     @staticmethod
     def open(folder: Path, device: torch.device) -> NodeModel:
@@ -87,46 +88,43 @@ class NodeModel(_Model):
         return NodeModel(load_model(folder), device)
 
     def probabilities(
-        self, store: Store, cut: int, nodes: NDArray[np.int64], way: ScoringOptions = EXACT
+        self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions = EXACT
     ) -> NDArray[np.float64]:
         """Class probabilities of nodes as of a cut, one row each, columns as in ``classes``."""
-        way = self.takes(way)
-        if not isinstance(self.network, GTEANodeClassifier) or way.sampled:
+        options = self.supported(options)
+        if options.sampled or not self.entry.exact:
             return self._sampled(self.network, store, cut).probabilities(nodes)
+        network = cast(GTEANodeClassifier, self.network)
         unique, places = np.unique(nodes, return_inverse=True)
-        z, x = self._known(store, cut, unique, way)
-        own = HeadInputs(store.as_of(cut), self.preprocessing.ranks, self.preprocessing.known)
+        z, x = self._embedded(store, cut, unique, options)
+        inputs = HeadInputs(store.as_of(cut), self.preprocessing.rank_inputs, self.preprocessing.neighbour_labels)
         parts = []
         with torch.inference_mode():
             for first in range(0, max(len(unique), 1), _AT_A_TIME):
                 some = slice(first, first + _AT_A_TIME)
-                ranks = own.rows(unique[some], x[some].cpu().numpy())
-                heard = None if ranks is None else torch.from_numpy(ranks).to(self.device)
-                parts.append(torch.softmax(self.network.answer(z[some], x[some], heard).double(), dim=1).cpu())
+                rows = inputs.rows(unique[some], x[some].cpu().numpy())
+                head_inputs = None if rows is None else torch.from_numpy(rows).to(self.device)
+                parts.append(torch.softmax(network.answer(z[some], x[some], head_inputs).double(), dim=1).cpu())
         return require_finite(torch.cat(parts).numpy())[places]
 
     def embeddings(
-        self, store: Store, cut: int, nodes: NDArray[np.int64], way: ScoringOptions = EXACT
+        self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions = EXACT
     ) -> NDArray[np.float64]:
-        """The embeddings z of nodes as of a cut, [num_nodes, d_node]: what the head makes its answer from."""
-        way = self.takes(way)
-        if not isinstance(self.network, GTEANodeClassifier) or way.sampled:
-            embedder = getattr(self.network, "embedder", None)
-            if embedder is None:
-                raise ModelError(
-                    f"model: has no embeddings (it is a {self.config.model.family}). Ask for probabilities."
-                )
-            return self._sampled(embedder, store, cut).outputs(nodes)
+        """The embeddings z of nodes as of a cut, [num_nodes, d_node]: what the head reads."""
+        options = self.supported(options)
+        if not self.entry.fitted_in_epochs:
+            raise ModelError(f"model: has no embeddings (it is a {self.config.model.family}). Ask for probabilities.")
+        if options.sampled or not self.entry.exact:
+            return self._sampled(cast(nn.Module, self.network.embedder), store, cut).outputs(nodes)
         unique, places = np.unique(nodes, return_inverse=True)
-        return require_finite(self._known(store, cut, unique, way).z.double().cpu().numpy())[places]
+        return require_finite(self._embedded(store, cut, unique, options).z.double().cpu().numpy())[places]
 
     def _sampled(self, network: nn.Module, store: Store, cut: int) -> NodeScorer:
-        batches = entry_of(self.config.model).node_batches(store, cut, self.preprocessing, self.config)
-        batch_size, workers = self.config.sampling.batch_size, self.config.train.workers
-        return NodeScorer(network, batches, batch_size, self.device, workers)
+        batches = self.entry.node_batches(store, cut, self.preprocessing, self.config)
+        return NodeScorer(network, batches, self.config.sampling.batch_size, self.device)
 
     def scores(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-        """One number an account to rank by: the probability of the positive class, or of the likeliest of many."""
+        """One number per account to rank by: the probability of the positive class, or of the most likely of many."""
         if self.positive is None:
             return np.asarray(probabilities.max(axis=1))
         return probabilities[:, self.classes.index(self.positive)]
@@ -138,7 +136,7 @@ class LinkModel(_Model):
     def __init__(self, saved: SavedModel, device: torch.device) -> None:
         if saved.config["task"] != "links":
             raise ModelError(
-                f"model: foretells no links (its task is {saved.config['task']!r}). "
+                f"model: does not predict links (its task is {saved.config['task']!r}). "
                 "Leave --pairs out, or use another model."
             )
         run, spec = config_from_json(saved.config["run"]), InputSpec(**saved.config["input"])
@@ -150,14 +148,20 @@ class LinkModel(_Model):
         return LinkModel(load_model(folder), device)
 
     def probabilities(
-        self, store: Store, cut: int, src: NDArray[np.int64], dst: NDArray[np.int64], way: ScoringOptions = EXACT
+        self,
+        store: Store,
+        cut: int,
+        src: NDArray[np.int64],
+        dst: NDArray[np.int64],
+        options: ScoringOptions = EXACT,
     ) -> NDArray[np.float64]:
         """The probability of a link for each pair, from what was before a cut."""
-        way = self.takes(way)
-        if not isinstance(self.network, GTEALinkNetwork) or way.sampled:
+        options = self.supported(options)
+        if options.sampled or not self.entry.exact:
             return self._sampled(store, cut).probabilities(src, dst)
+        network = cast(GTEALinkNetwork, self.network)
         ends, (left, right) = distinct(src, dst)
-        z = self._known(store, cut, ends, way).z
+        z = self._embedded(store, cut, ends, options).z
         reader = HistoryReader(store.as_of(cut), self.preprocessing, self.config.sampling.max_events)
         histories = PairHistories(reader, store.directed)
         statistics = ranked_statistics(store.as_of(cut), self.preprocessing)
@@ -165,14 +169,12 @@ class LinkModel(_Model):
         with torch.inference_mode():
             for first in range(0, len(src), _AT_A_TIME):
                 some = slice(first, first + _AT_A_TIME)
-                own = histories.read(src[some], dst[some]).to(self.device) if self.network.reads_history else None
+                own = histories.read(src[some], dst[some]).to(self.device) if network.reads_history else None
                 e_tilde = None if own is None else self.gtea.edge_encoder.embed(own)
                 ranks = statistics(src[some], dst[some]).to(self.device) if statistics else None
-                logits.append(self.network.answer(z[left[some]], z[right[some]], e_tilde, ranks).double().cpu())
+                logits.append(network.answer(z[left[some]], z[right[some]], e_tilde, ranks).double().cpu())
         return require_finite(torch.sigmoid(torch.cat(logits)).numpy())
 
     def _sampled(self, store: Store, cut: int) -> LinkScorer:
-        family = entry_of(self.config.model)
-        batches = family.pair_batches(store, cut, self.preprocessing, self.config, self.network)
-        batch_size, workers = self.config.sampling.batch_size, self.config.train.workers
-        return LinkScorer(self.network, batches, batch_size, self.device, workers)
+        batches = self.entry.pair_batches(store, cut, self.preprocessing, self.config)
+        return LinkScorer(self.network, batches, self.config.sampling.batch_size, self.device)

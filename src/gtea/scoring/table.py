@@ -31,21 +31,21 @@ def score_accounts(
     accounts: Any = None,
     as_of: str | None = None,
     unknown: Literal["error", "skip"] = "error",
-    way: ScoringOptions = EXACT,
+    options: ScoringOptions = EXACT,
     device: torch.device,
 ) -> dict[str, Any]:
     """Score accounts and write the table; returns what was done and the first ten rows."""
     _require_suffix(out)
     opened, ready = Store.open(store), NodeModel.open(model, device)
-    way = ready.takes(way)
+    options = ready.supported(options)
     asked = None if accounts is None else read_accounts(accounts, opened, unknown=unknown)
     nodes = np.arange(opened.num_nodes) if asked is None else asked.nodes
     cut = opened.as_of(as_of).cut
-    table = _ranked(opened, ready, nodes, ready.probabilities(opened, cut, nodes, way))
+    table = _ranked(opened, ready, nodes, ready.probabilities(opened, cut, nodes, options))
     return {
         **_write(table, out),
         "accounts": len(nodes),
-        **_how(opened, cut, way),
+        **_how(opened, cut, options),
         "input": {} if asked is None else asked.report,
     }
 
@@ -58,16 +58,16 @@ def score_pairs(
     *,
     as_of: str | None = None,
     unknown: Literal["error", "skip"] = "error",
-    way: ScoringOptions = EXACT,
+    options: ScoringOptions = EXACT,
     device: torch.device,
 ) -> dict[str, Any]:
     """Score pairs and write the table; returns what was done and the first ten rows."""
     _require_suffix(out)
     opened, ready = Store.open(store), LinkModel.open(model, device)
-    way = ready.takes(way)
+    options = ready.supported(options)
     found = read_pairs(pairs, opened, unknown=unknown)
     cut = opened.as_of(as_of).cut
-    scores = ready.probabilities(opened, cut, found.src, found.dst, way)
+    scores = ready.probabilities(opened, cut, found.src, found.dst, options)
     order = np.lexsort((found.dst, found.src, -scores))
     columns = {
         "src": opened.accounts.take(found.src[order]),
@@ -75,7 +75,7 @@ def score_pairs(
         "score": scores[order],
         "rank": np.arange(1, len(found) + 1),
     }
-    return {**_write(pa.table(columns), out), "pairs": len(found), **_how(opened, cut, way), "input": found.report}
+    return {**_write(pa.table(columns), out), "pairs": len(found), **_how(opened, cut, options), "input": found.report}
 
 
 def _require_suffix(out: Path) -> None:
@@ -83,8 +83,8 @@ def _require_suffix(out: Path) -> None:
         raise UsageError(f"--out {out.name}: must end in .parquet or .csv. Try scores.parquet.")
 
 
-def _how(store: Store, cut: int, way: ScoringOptions) -> dict[str, Any]:
-    return {"as_of": cut, "as_of_date": store.date(cut), "sampled": way.sampled}
+def _how(store: Store, cut: int, options: ScoringOptions) -> dict[str, Any]:
+    return {"as_of": cut, "as_of_date": store.date(cut), "sampled": options.sampled}
 
 
 def _write(table: pa.Table, out: Path) -> dict[str, Any]:

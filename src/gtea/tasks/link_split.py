@@ -28,6 +28,10 @@ LinkProtocol = Literal["temporal", "paper"]
 """What the graph is for each window: as of the window's start (temporal), or of the first one's for all (paper)."""
 
 
+GRAPH_FRACTION = 0.5
+"""The share of the events that is the graph, unless its end is given."""
+
+
 @dataclass(frozen=True)
 class LinkPart:
     """The distinct pairs with an event in a window, in the order of their first events in it."""
@@ -70,7 +74,7 @@ class LinkSplit:
     test: LinkPart
     unit: str
     """The unit of the stored times."""
-    objective: tuple[LinkPart, ...]
+    train_parts: tuple[LinkPart, ...]
     """What training is asked: the training window, or shorter ones that it is cut into, each as of its own start."""
 
     @property
@@ -94,7 +98,7 @@ class LinkSplit:
                 "sees_graph_before": date_text(part.as_of, self.unit),
                 "as_of": part.as_of,
             }
-        facts["train"] |= {"windows": len(self.objective), "examples": sum(map(len, self.objective))}
+        facts["train"] |= {"windows": len(self.train_parts), "examples": sum(map(len, self.train_parts))}
         return facts
 
 
@@ -102,7 +106,7 @@ def split_links(
     store: Store,
     *,
     graph_until: Instant | None = None,
-    graph_fraction: float = 0.5,
+    graph_fraction: float = GRAPH_FRACTION,
     fractions: Sequence[float] = FRACTIONS,
     protocol: LinkProtocol = "temporal",
     train_windows: int = 1,
@@ -138,11 +142,13 @@ def split_links(
         _require_pairs(name, part, store)
     arrays = store.arrays
     graph_pairs = int(((arrays.edge_first_time < start) & (arrays.edge_a != arrays.edge_b)).sum())
-    objective = (train,) if protocol == "paper" else _lessons(store, after, (start, first), train_windows)
-    return LinkSplit(protocol, start, graph_pairs, train, validation, test, store.unit, objective)
+    train_parts = (train,) if protocol == "paper" else _training_parts(store, after, (start, first), train_windows)
+    return LinkSplit(protocol, start, graph_pairs, train, validation, test, store.unit, train_parts)
 
 
-def _lessons(store: Store, times: NDArray[np.int64], window: tuple[int, int], count: int) -> tuple[LinkPart, ...]:
+def _training_parts(
+    store: Store, times: NDArray[np.int64], window: tuple[int, int], count: int
+) -> tuple[LinkPart, ...]:
     """The window cut into shorter ones, which know more of what was just before them than the whole would."""
     inside = times[: np.searchsorted(times, window[1])]
     starts = np.unique(inside[np.arange(count) * len(inside) // count])
@@ -160,14 +166,14 @@ def with_negatives(store: Store, split: LinkSplit) -> LinkSplit:
                 f"receives anything before {store.date(part.as_of)} (got none among {len(part):,}). "
                 "Add accounts, or give an earlier graph_until."
             )
-    objective = (part.only(NegativeSampler(store.as_of(part.as_of)).exist(part.src)) for part in split.objective)
+    train_parts = (part.only(NegativeSampler(store.as_of(part.as_of)).exist(part.src)) for part in split.train_parts)
     return replace(
         split,
         train=parts["train"],
         validation=parts["validation"],
         test=parts["test"],
         # Later windows know more, and somebody may have dealt with everybody by then.
-        objective=tuple(part for part in objective if len(part)) or (parts["train"],),
+        train_parts=tuple(part for part in train_parts if len(part)) or (parts["train"],),
     )
 
 

@@ -20,6 +20,7 @@ from gtea.errors import ModelError
 from gtea.runtime.files import atomic_write
 
 CHECKPOINT = "checkpoint.safetensors"
+TREES = "trees.safetensors"
 
 
 @dataclass(frozen=True)
@@ -101,3 +102,22 @@ def _metadata(content: bytes) -> dict[str, str]:
 
 def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def save_module(module: nn.Module, path: Path) -> None:
+    """Keep the weights and buffers of a module."""
+    with atomic_write(path) as stream:
+        stream.write(save({name: tensor.detach().cpu() for name, tensor in module.state_dict().items()}))
+
+
+def load_module(module: nn.Module, path: Path) -> bool:
+    """Load what ``save_module`` kept; False if there is nothing yet."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return False
+    try:
+        module.load_state_dict(load(content))
+    except (SafetensorError, RuntimeError) as error:
+        raise ModelError(f"{path}: can't be read ({error}). Delete it to begin the run again.") from error
+    return True

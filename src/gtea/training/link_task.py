@@ -26,8 +26,7 @@ from gtea.scoring.sampled import LinkScorer
 from gtea.store.store import Store
 from gtea.tasks.link_split import LinkPart, LinkSplit
 from gtea.tasks.metrics import best_threshold, link_metrics
-from gtea.training.beside import Examples, grow_tree
-from gtea.training.objective import Objective
+from gtea.training.objective import Examples, Objective
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class LinkTask:
         """One answer: the probability of a link."""
         return {"task": "links"}
 
-    def known(self) -> None:
+    def neighbour_labels(self) -> None:
         """Accounts have no labels here."""
 
     def network(self, spec: InputSpec) -> nn.Module:
@@ -57,40 +56,38 @@ class LinkTask:
 
     def objective(self, network: nn.Module, preprocessing: Preprocessing) -> Objective[Any]:
         """Binary cross-entropy of the training pairs and as many negatives."""
-        windows = [_Window(self, network, preprocessing, part) for part in self.split.objective]
-        sizes = tuple(map(len, self.split.objective))
+        windows = [_Window(self, network, preprocessing, part) for part in self.split.train_parts]
+        sizes = tuple(map(len, self.split.train_parts))
         before = np.cumsum((0, *sizes))
 
         def make(items: NDArray[np.int64], epoch: int) -> Any:
             window = int(np.searchsorted(before, items[0], side="right")) - 1
             return windows[window].batch(items - before[window], epoch)
 
-        def answers_of(items: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
+        def targets_of(items: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
             # The positives come first.
             truth = (torch.arange(2 * len(items)) < len(items)).float()
             return truth, torch.ones_like(truth)
 
         def examples() -> Examples:
             rows = [window.examples(preprocessing) for window in windows]
-            truth, weights = zip(*(answers_of(np.arange(size)) for size in sizes), strict=True)
+            truth, weights = zip(*(targets_of(np.arange(size)) for size in sizes), strict=True)
             return Examples(torch.cat(rows), torch.cat(truth), torch.cat(weights))
-
-        grow_tree(network, examples)
 
         def loss_of(items: NDArray[np.int64], batch: Any) -> Tensor:
             logits = network(batch.to(self.device))
-            truth, _ = answers_of(items)
+            truth, _ = targets_of(items)
             return functional.binary_cross_entropy_with_logits(logits, truth.to(logits))
 
         judgement = _Judgement(self, network, preprocessing, self.split.validation)
 
-        def judge() -> Mapping[str, float]:
+        def validate() -> Mapping[str, float]:
             true, false = judgement.probabilities()
             return link_metrics(true, false, threshold=best_threshold(true, false))
 
-        return Objective(make, sizes, answers_of, loss_of, judge)
+        return Objective(make, sizes, targets_of, loss_of, validate, examples)
 
-    def metrics_of(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
+    def evaluate(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
         """Each part on the graph that it may see; accuracy and F1 at the threshold that suits the validation part."""
         validation = _Judgement(self, network, preprocessing, self.split.validation).probabilities()
         test = _Judgement(self, network, preprocessing, self.split.test).probabilities()
@@ -103,7 +100,7 @@ class LinkTask:
 
 
 def _batches(run: LinkTask, network: nn.Module, preprocessing: Preprocessing, part: LinkPart) -> PairBatches:
-    return entry_of(run.config.model).pair_batches(run.store, part.as_of, preprocessing, run.config, network)
+    return entry_of(run.config.model).pair_batches(run.store, part.as_of, preprocessing, run.config)
 
 
 class _Window:
@@ -138,7 +135,7 @@ class _Judgement:
         view = run.store.as_of(part.as_of)
         self._part = part
         self._drawn = NegativeSampler(view, config.train.seed).draw(part.src, np.arange(len(part)))
-        self._scorer = LinkScorer(network, batches, config.sampling.batch_size, run.device, config.train.workers)
+        self._scorer = LinkScorer(network, batches, config.sampling.batch_size, run.device)
 
     def probabilities(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Of the positives, and of the negatives as a column."""

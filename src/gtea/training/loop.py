@@ -1,7 +1,4 @@
-"""Training: batches, steps, and after each epoch a look at the validation part.
-
-Nothing here knows the task: it is given how to make a batch, how to compute its loss, and how to judge the network.
-"""
+"""The training loop: batches, steps, and validation after each epoch. It knows nothing of the task."""
 
 from __future__ import annotations
 
@@ -19,12 +16,14 @@ from torch import Tensor, nn
 
 from gtea.config import TrainConfig
 from gtea.errors import ModelError
+from gtea.runtime.device import checkpoint_seconds
 from gtea.runtime.files import atomic_write
 from gtea.runtime.rng import Purpose, seed_of
 from gtea.sampling.loader import Loader
 from gtea.training.checkpoint import TrainingState
 
 METRICS = "metrics.jsonl"
+_CLIP_NORM = 5.0
 
 
 class Counted(Protocol):
@@ -74,7 +73,7 @@ def train(
     state: TrainingState,
     loader: Loader[Made],
     loss_of: Callable[[NDArray[Any], Made], Tensor],
-    judge: Callable[[], Mapping[str, float]],
+    validate: Callable[[], Mapping[str, float]],
     config: TrainConfig,
     folder: Path,
     listener: TrainingListener,
@@ -83,9 +82,9 @@ def train(
 
     Args:
         loss_of: The mean loss over the items of a batch.
-        judge: The validation metrics of the network as it is.
+        validate: The validation metrics of the network as it is.
     """
-    watch = _Watch(config.checkpoint_seconds)
+    watch = _Watch(checkpoint_seconds())
     while not state.progress.finished:
         epoch = state.progress.epoch
         for group in state.optimiser.param_groups:
@@ -97,7 +96,7 @@ def train(
             listener(_report(state, config, folder, watch, epoch, state.progress.batch / len(loader), loss))
             if watch.due():
                 state.save(folder)
-        _end_epoch(state, judge, config)
+        _end_epoch(state, validate, config)
         # Before the checkpoint: a run that dies between the two does the epoch again and writes the same row. The other
         # way round, one that had just finished would never write its last row.
         _write_history(state, folder)
@@ -126,8 +125,7 @@ def _step(
     state.optimiser.zero_grad(set_to_none=True)
     loss = loss_of(items, batch)
     loss.backward()  # type: ignore[no-untyped-call]
-    if config.clip_norm:
-        nn.utils.clip_grad_norm_(state.network.parameters(), config.clip_norm)
+    nn.utils.clip_grad_norm_(state.network.parameters(), _CLIP_NORM)
     state.optimiser.step()
     value = float(loss.detach())
     if not math.isfinite(value):
@@ -138,9 +136,9 @@ def _step(
     return value
 
 
-def _end_epoch(state: TrainingState, judge: Callable[[], Mapping[str, float]], config: TrainConfig) -> None:
+def _end_epoch(state: TrainingState, validate: Callable[[], Mapping[str, float]], config: TrainConfig) -> None:
     progress = state.progress
-    metrics = dict(judge())
+    metrics = dict(validate())
     loss = progress.loss_sum / max(1, progress.num_examples)
     row = {"epoch": progress.epoch, "loss": loss, **{f"validation_{name}": value for name, value in metrics.items()}}
     # Of equally good epochs the first is kept.

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gtea.config import config_from_json
 from gtea.models.model_folder import SavedModel
-
-_AT_ONCE = {
-    "tree": "Gradient-boosted trees on plain statistics",
-    "edgebank": "EdgeBank: pairs that have met, the latest first",
-}
+from gtea.models.registry import entry_of
 
 
 def model_card(model: SavedModel) -> str:
@@ -19,7 +16,7 @@ def model_card(model: SavedModel) -> str:
     lines = [
         "# Model card",
         "",
-        _what(config["run"]["model"], sum(tensor.numel() for tensor in model.weights.values())),
+        _what(config["run"], sum(tensor.numel() for tensor in model.weights.values())),
         "",
         f"- Task: {_task(config)}",
         f"- Made: {facts['created']}, in {facts['training_seconds']} s, seed {facts['seed']}, "
@@ -45,24 +42,21 @@ def model_card(model: SavedModel) -> str:
     return "\n".join(lines)
 
 
-def _what(chosen: Mapping[str, Any], num_weights: int) -> str:
-    family, layers = chosen["family"], f"{chosen['num_layers']} layers, {num_weights:,} weights."
-    if family == "gtea":
-        time = "with" if chosen["time_encoding"] else "without"
-        tree = (
-            " A boosted tree is asked, too: the answer is the mean of both logits." if chosen.get("tree_beside") else ""
-        )
-        return (
-            f"GTEA, {chosen['encoder']} encoder, {time} time encoding, {chosen['attention']} attention, {layers}{tree}"
-        )
-    if family in _AT_ONCE:
-        return f"{_AT_ONCE[family]}, {num_weights:,} numbers. A baseline: what GTEA is compared with."
-    return f"{family}, {layers} A baseline: what GTEA is compared with."
+def _what(run: Mapping[str, Any], num_weights: int) -> str:
+    model = config_from_json(run).model
+    entry = entry_of(model)
+    if not entry.fitted_in_epochs:
+        return f"{entry.title}, {num_weights:,} numbers. A baseline: what GTEA is compared with."
+    size = f"{model.num_layers} layers, {num_weights:,} weights."
+    if not model.reads_histories:
+        return f"{entry.title}, {size} A baseline: what GTEA is compared with."
+    time = "with" if model.time_encoding else "without"
+    return f"{entry.title}: {model.encoder} encoder, {time} time encoding, {model.attention} attention, {size}"
 
 
 def _labels_inside(model: SavedModel) -> list[str]:
     """Whoever passes the model on should know that labels go with it."""
-    known = model.preprocessing.get("known")
+    known = model.preprocessing.get("neighbour_labels")
     if not known:
         return []
     return [

@@ -18,15 +18,14 @@ from torch.nn import functional
 from gtea.config import InputSpec, RunConfig
 from gtea.features.neighbour_labels import NeighbourLabels, neighbour_labels_of
 from gtea.features.preprocessing import Preprocessing
-from gtea.models.registry import NodeBatches, entry_of
+from gtea.models.registry import NodeBatches, build_classifier, entry_of
 from gtea.sampling.tabular import NodeRows
 from gtea.scoring.sampled import NodeScorer
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels
 from gtea.tasks.metrics import node_metrics
 from gtea.tasks.splits import Part, Split
-from gtea.training.beside import Examples, grow_tree
-from gtea.training.objective import Objective, class_weights, example_weights, weighted_mean
+from gtea.training.objective import Examples, Objective, class_weights, example_weights, weighted_mean
 
 
 @dataclass(frozen=True)
@@ -50,15 +49,14 @@ class NodeTask:
         """The classes."""
         return {"task": "nodes", "classes": list(self.labels.classes), "positive": self.positive}
 
-    def known(self) -> NeighbourLabels:
+    def neighbour_labels(self) -> NeighbourLabels:
         """The labels of the training part."""
         part, labels = self.split.train.index, self.labels
         return neighbour_labels_of(self.store, labels.nodes[part], labels.targets[part], labels.classes)
 
     def network(self, spec: InputSpec) -> nn.Module:
         """The configured family and, of networks, the head of Eq. 8."""
-        classifier = entry_of(self.config.model).classifier
-        return classifier(self.config.model, spec, len(self.labels.classes), self.config.train.seed)
+        return build_classifier(self.config.model, spec, len(self.labels.classes), self.config.train.seed)
 
     def objective(self, network: nn.Module, preprocessing: Preprocessing) -> Objective[Any]:
         """Cross-entropy of the training accounts' classes."""
@@ -71,32 +69,30 @@ class NodeTask:
         def make(items: NDArray[np.int64], epoch: int) -> Any:
             return batches.batch(nodes[items], epoch)
 
-        def answers_of(items: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
+        def targets_of(items: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
             weights = of_class[targets[items]]
             return targets[items], weights if own is None else weights * own[items]
 
         def examples() -> Examples:
             items = np.arange(len(nodes))
             rows = NodeRows(self.store.as_of(self.split.train.as_of), preprocessing).batch(nodes)
-            return Examples(rows, *answers_of(items))
-
-        grow_tree(network, examples)
+            return Examples(rows, *targets_of(items))
 
         def loss_of(items: NDArray[np.int64], batch: Any) -> Tensor:
             logits = network(batch.to(self.device))
-            wanted, weights = (part.to(self.device) for part in answers_of(items))
+            wanted, weights = (part.to(self.device) for part in targets_of(items))
             if own is None:
                 return functional.cross_entropy(logits, wanted, of_class.to(self.device))
             return weighted_mean(functional.cross_entropy(logits, wanted, reduction="none"), weights)
 
         scorer = _scorer(self, network, preprocessing, self.split.validation.as_of)
 
-        def judge() -> Mapping[str, float]:
+        def validate() -> Mapping[str, float]:
             return _metrics(self, scorer, self.split.validation)
 
-        return Objective(make, (len(nodes),), answers_of, loss_of, judge)
+        return Objective(make, (len(nodes),), targets_of, loss_of, validate, examples)
 
-    def metrics_of(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
+    def evaluate(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
         """Each part on the graph that it may see."""
         figures = {
             name: _metrics(self, _scorer(self, network, preprocessing, part.as_of), part)
@@ -126,7 +122,7 @@ def _batches(run: NodeTask, preprocessing: Preprocessing, cut: int) -> NodeBatch
 
 def _scorer(run: NodeTask, network: nn.Module, preprocessing: Preprocessing, cut: int) -> NodeScorer:
     batches = _batches(run, preprocessing, cut)
-    return NodeScorer(network, batches, run.config.sampling.batch_size, run.device, run.config.train.workers)
+    return NodeScorer(network, batches, run.config.sampling.batch_size, run.device)
 
 
 def _metrics(run: NodeTask, scorer: NodeScorer, part: Part) -> dict[str, float]:

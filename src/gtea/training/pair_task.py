@@ -24,8 +24,7 @@ from gtea.store.store import Store
 from gtea.tasks.metrics import pair_metrics, threshold_of
 from gtea.tasks.pair_split import PairSplit
 from gtea.tasks.pairs import Pairs
-from gtea.training.beside import Examples, grow_tree
-from gtea.training.objective import Objective, class_weights, example_weights, weighted_mean
+from gtea.training.objective import Examples, Objective, class_weights, example_weights, weighted_mean
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class PairTask:
         """One answer, the probability of a link, and how the given labels say it."""
         return {"task": "links", "classes": list(self.pairs.classes), "positive": self.pairs.classes[1]}
 
-    def known(self) -> None:
+    def neighbour_labels(self) -> None:
         """Accounts have no labels here."""
 
     def network(self, spec: InputSpec) -> nn.Module:
@@ -65,15 +64,13 @@ class PairTask:
         def make(items: NDArray[np.int64], epoch: int) -> Any:
             return pairs.batch(src[items], dst[items], epoch)
 
-        def answers_of(items: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
+        def targets_of(items: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
             return targets[items], weights[items]
 
         def examples() -> Examples:
             rows = ranked_statistics(self.store.as_of(part.as_of), preprocessing)
             assert rows is not None, "who asks for statistics has a model with statistics"
             return Examples(rows(src, dst), targets, weights)
-
-        grow_tree(network, examples)
 
         def loss_of(items: NDArray[np.int64], batch: Any) -> Tensor:
             logits = network(batch.to(self.device))
@@ -83,12 +80,12 @@ class PairTask:
 
         scorer = _scorer(self, network, preprocessing)
 
-        def judge() -> Mapping[str, float]:
+        def validate() -> Mapping[str, float]:
             return _figures(self, scorer)[0]
 
-        return Objective(make, (len(part),), answers_of, loss_of, judge)
+        return Objective(make, (len(part),), targets_of, loss_of, validate, examples)
 
-    def metrics_of(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
+    def evaluate(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
         """The validation part; accuracy and F1 at the threshold that suits it."""
         figures, threshold = _figures(self, _scorer(self, network, preprocessing))
         return {"validation": figures, "threshold": threshold, "pairs": self.pairs.report}
@@ -103,12 +100,12 @@ def pairs_digest(pairs: Pairs) -> str:
 
 
 def _batches(run: PairTask, network: nn.Module, preprocessing: Preprocessing, cut: int) -> PairBatches:
-    return entry_of(run.config.model).pair_batches(run.store, cut, preprocessing, run.config, network)
+    return entry_of(run.config.model).pair_batches(run.store, cut, preprocessing, run.config)
 
 
 def _scorer(run: PairTask, network: nn.Module, preprocessing: Preprocessing) -> LinkScorer:
     batches = _batches(run, network, preprocessing, run.split.validation.as_of)
-    return LinkScorer(network, batches, run.config.sampling.batch_size, run.device, run.config.train.workers)
+    return LinkScorer(network, batches, run.config.sampling.batch_size, run.device)
 
 
 def _figures(run: PairTask, scorer: LinkScorer) -> tuple[dict[str, float], float]:

@@ -16,7 +16,7 @@ import torch
 from gtea.errors import ModelError, UsageError
 from gtea.models.model_folder import MANIFEST
 from gtea.runtime.files import draft_of, write_json
-from gtea.training.checkpoint import CHECKPOINT
+from gtea.training.checkpoint import CHECKPOINT, TREES
 
 RUN = "run.json"
 
@@ -82,8 +82,9 @@ def finished(folder: Path) -> bool:
 
 
 def discard_checkpoint(folder: Path) -> None:
-    """The model is saved: its checkpoint has done its work."""
-    (folder / CHECKPOINT).unlink(missing_ok=True)
+    """Delete what was only needed to resume: the model is saved."""
+    for name in (CHECKPOINT, TREES):
+        (folder / name).unlink(missing_ok=True)
 
 
 def versions() -> dict[str, str]:

@@ -14,7 +14,7 @@ from gtea.ingestion.ingest import ingest
 
 QUICK = (
     "model.d_node=4", "model.d_edge=4", "model.d_mlp=4", "model.d_time=4", "sampling.fanout=2", "sampling.max_events=4",
-    "sampling.batch_size=32", "train.epochs=1", "train.workers=0", "model.num_layers=1", "train.lr=0.01",
+    "sampling.batch_size=32", "train.epochs=1", "model.num_layers=1", "train.lr=0.01",
 )  # fmt: skip
 
 

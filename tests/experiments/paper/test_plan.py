@@ -9,7 +9,7 @@ import pytest
 
 from gtea.experiments.paper.jobs import Job, Repeat
 from gtea.experiments.paper.page import settings_lines
-from gtea.experiments.paper.paper_figures import MODELS
+from gtea.experiments.paper.paper_figures import TABLE1_MODELS
 from gtea.experiments.paper.plan import Plan, Point, model_points
 from gtea.experiments.paper.rows import rows_of
 from gtea.experiments.paper.subject import Subject, own_subject
@@ -32,8 +32,8 @@ def job(subject: Subject, plan: Plan, model: str = "gtea-l", **settings: object)
 
 
 def test_all_models_in_the_papers_order_and_edgebank_for_links() -> None:
-    assert [point.model for point in model_points("nodes", ())] == [*MODELS, "gtea+tree", "tree"]
-    assert [point.model for point in model_points("links", ())] == [*MODELS, "gtea+tree", "tree", "edgebank"]
+    assert [point.model for point in model_points("nodes", ())] == [*TABLE1_MODELS, "hybrid", "tree"]
+    assert [point.model for point in model_points("links", ())] == [*TABLE1_MODELS, "hybrid", "tree", "edgebank"]
     assert [point.model for point in model_points("nodes", ("tree", "gcn", "tree"))] == ["gcn", "tree"]
 
 
@@ -61,13 +61,13 @@ def test_the_split_is_the_protocols(subject: Subject, links: Subject) -> None:
 def test_by_the_papers_protocol_time_encodings_go_by_the_calendar(subject: Subject, links: Subject) -> None:
     for about in (subject, links):
         clocks = {
-            (model, protocol): job(about, Plan(protocol), model).config.features.clock
+            (model, protocol): job(about, Plan(protocol), model).config.features.time_origin
             for model in ("gtea-l+t", "gtea-l", "tgat")
             for protocol in get_args(LinkProtocol)
         }
         assert [each for each, clock in clocks.items() if clock == "calendar"] == [("gtea-l+t", "paper")]
-    chosen = job(subject, Plan("paper", settings=("features.clock=pair",)), "gtea-l+t")
-    assert chosen.config.features.clock == "pair"
+    chosen = job(subject, Plan("paper", settings=("features.time_origin=pair",)), "gtea-l+t")
+    assert chosen.config.features.time_origin == "pair"
 
 
 def test_a_name_is_that_of_data_and_settings_with_an_effect(subject: Subject, links: Subject, data: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_name_is_that_of_data_and_settings_with_an_effect(subject: Subject, li
     assert plain.stem.startswith("gtea-l-seed0-")
     assert plain.settings == {}
     same = [
-        job(subject, Plan(settings=("train.workers=0", "train.checkpoint_seconds=1"))),
+        job(subject, Plan(settings=("train.checkpoint_seconds=1"))),
         job(subject, Plan(settings=("train.lr=0.001",))),
         job(subject, Plan(folds=9)),
         job(subject, Plan(), model__attention="sparsemax"),
@@ -106,5 +106,5 @@ def test_settings_that_rows_share_are_told_once(links: Subject) -> None:
     told = settings_lines(rows_of(points, plan.jobs(links, points), {}))
     assert told == [
         "Settings besides gtea's defaults: `train.epochs=2`.",
-        'gtea-l+t, gtea-tx+t, gtea+tree also: `features.clock="calendar"`.',
+        'gtea-l+t, gtea-tx+t, hybrid also: `features.time_origin="calendar"`.',
     ]

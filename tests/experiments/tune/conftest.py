@@ -15,7 +15,7 @@ from gtea.training.request import LinkRequest, NodeRequest
 
 QUICK = (
     "model.d_node=4", "model.d_edge=4", "model.d_mlp=4", "model.d_time=4", "sampling.fanout=2", "sampling.max_events=4",
-    "sampling.batch_size=32", "train.epochs=3", "train.workers=0", "model.num_layers=1",
+    "sampling.batch_size=32", "train.epochs=3", "model.num_layers=1",
 )  # fmt: skip
 SPACE = """
 [model]

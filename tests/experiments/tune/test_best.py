@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gtea.config import RunConfig, read_config, variant
+from gtea.config import RunConfig, read_config
 from gtea.experiments.tune.best import write_best
 from gtea.experiments.tune.trials import Trial
+from gtea.models.registry import model_config
 
 
 @pytest.mark.parametrize(
@@ -20,7 +21,7 @@ from gtea.experiments.tune.trials import Trial
     ],
 )
 def test_it_reads_back_whatever_the_variant(tmp_path: Path, settings: list[str]) -> None:
-    config = read_config(None, settings, RunConfig(model=variant("gtea-tx")))
+    config = read_config(None, settings, RunConfig(model=model_config("gtea-tx")))
     trial = Trial(3, {"train.lr": config.train.lr}, "finished", [0.25, 0.5], 1.0)
     write_best(tmp_path / "best.toml", config, trial, 7)
     assert read_config(tmp_path / "best.toml") == config

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gtea.config import ModelConfig, RunConfig, variant
+from gtea.config import ModelConfig, RunConfig
 from gtea.errors import UsageError
 from gtea.experiments.tune.space import Choice, Range, Space, paper_space, read_space
+from gtea.models.registry import model_config
 
 
 def test_the_papers_grid_has_729_combinations() -> None:
@@ -29,7 +30,7 @@ def test_the_papers_grid_has_729_combinations() -> None:
 
 def test_what_is_settled_or_not_there_is_not_searched() -> None:
     assert paper_space(RunConfig(), ["train.lr", "model.d_edge"]).size == 3**4
-    assert paper_space(RunConfig(model=variant("gtea-he"))).size == 3**5
+    assert paper_space(RunConfig(model=model_config("gtea-he"))).size == 3**5
     names = [name for axis in paper_space(RunConfig()).axes for name in axis.names]
     with pytest.raises(UsageError, match="leaves nothing of the paper's grid"):
         paper_space(RunConfig(), names)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gtea.config import VARIANTS
 from gtea.errors import UsageError
 from gtea.experiments.paper.page import (
     command,
@@ -25,6 +24,7 @@ from gtea.experiments.paper.page import (
 from gtea.experiments.paper.plan import Plan, Point, checked_models, settled
 from gtea.experiments.paper.rows import METRICS, Row, Spread, shown_metrics
 from gtea.experiments.paper.subject import Subject
+from gtea.models.registry import GTEA_VARIANTS
 
 AXES = {
     "attention": "How neighbours are weighed",
@@ -34,10 +34,14 @@ AXES = {
     "fanout": "The most neighbours that are sampled",
 }
 """What is changed."""
+
 BY = "macro_f1"
 """The figure in which differences are told: every task has it."""
-_LEARNT = tuple(name for name in VARIANTS if name != "gtea-he")
+
+_LEARNT = tuple(name for name in GTEA_VARIANTS if name != "gtea-he")
+
 _BASE = "gtea-l+t"
+
 _VALUES: dict[str, tuple[str, tuple[Any, ...], Any]] = {
     "attention": ("model.attention", ("sparsemax", "softmax", "entmax15"), "sparsemax"),
     "max_events": ("sampling.max_events", (4, 16, 64, 256), 64),
@@ -88,7 +92,7 @@ def comparisons(axes: Sequence[str], models: Sequence[str], settings: Sequence[s
         if axis not in AXES:
             raise UsageError(f"--axes: must be of {', '.join(AXES)} (got {axis!r}). Try {next(iter(AXES))!r}.")
     for model in checked_models(models):
-        if model not in VARIANTS:
+        if model not in GTEA_VARIANTS:
             raise UsageError(f"--models: must be variants of GTEA here (got {model!r}). Try {_BASE!r}.")
     chosen = [axis for axis in AXES if axis in (axes or AXES)]
     for axis in chosen:
@@ -111,7 +115,7 @@ def _of_axis(axis: str, models: Sequence[str]) -> Iterator[Comparison]:
 
 def _with_and_without_time(models: Iterable[str]) -> Iterator[Comparison]:
     for plain in dict.fromkeys(model.removesuffix("+t") for model in models):
-        if f"{plain}+t" in VARIANTS:
+        if f"{plain}+t" in GTEA_VARIANTS:
             points = (Point(plain, {}, plain), Point(f"{plain}+t", {}, f"{plain}+t"))
             yield Comparison("time", plain, ("without", "with"), points, 0)
 

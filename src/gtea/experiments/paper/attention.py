@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.config import VARIANTS
 from gtea.errors import DataError, UsageError
 from gtea.experiments.paper.jobs import Job
 from gtea.experiments.paper.plan import Point, checked_models, settled
@@ -24,6 +23,7 @@ from gtea.experiments.paper.rows import Row
 from gtea.experiments.paper.run_job import run_job
 from gtea.experiments.paper.run_jobs import PATIENCE, busy
 from gtea.models.model_folder import MANIFEST
+from gtea.models.registry import GTEA_VARIANTS
 from gtea.runtime.files import locked, write_json
 from gtea.runtime.progress import Progress, no_progress
 from gtea.scoring.attention_weights import AttentionWeights, attention_of
@@ -32,12 +32,18 @@ from gtea.training import loop
 from gtea.training.request import LinkRequest, NodeRequest
 
 KINDS = ("sparsemax", "softmax")
+
 ALL = "all"
+
 SMALL = 0.1
 """WeightSummary below this are what the paper calls small."""
+
 LOWEST = 1e-6
+
 _PER_DECADE = 5
+
 EDGES = np.geomspace(LOWEST, 1.0, 6 * _PER_DECADE + 1)
+
 _MOST_CLASSES = 6
 """With more of them nobody reads a table or a picture of each."""
 
@@ -84,7 +90,7 @@ def attention_points(models: Sequence[str], settings: Sequence[str] = ()) -> lis
     if "model.attention" in settled(settings):
         raise UsageError("--set model.attention: is what is compared here. Leave it out.")
     for model in checked_models(models):
-        if model not in VARIANTS:
+        if model not in GTEA_VARIANTS:
             raise UsageError(f"--models: must be variants of GTEA here (got {model!r}). Try 'gtea-l+t'.")
     return [
         Point(model, {"model.attention": kind}, f"{model}, {kind}")

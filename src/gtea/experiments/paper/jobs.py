@@ -17,15 +17,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from gtea.config import RunConfig, link_defaults, node_defaults, variant
+from gtea.config import RunConfig
 from gtea.errors import ModelError
 from gtea.experiments.paper.subject import Subject
+from gtea.models.registry import default_config, model_config
 from gtea.runtime.files import write_json
 from gtea.tasks.link_split import LinkProtocol
-from gtea.training.request import LinkRequest, NodeRequest
+from gtea.training.request import Fold, LinkRequest, NodeRequest
 
-# What tells the runs of a row apart, and what decides nothing but how long they take.
-_WITHOUT_EFFECT = ("train.seed", "split.fold", "train.workers", "train.checkpoint_seconds")
+# What tells the runs of a row apart.
+_WITHOUT_EFFECT = ("train.seed",)
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ class Job:
     config: RunConfig
     label: str
     """What its row is called."""
+    folds: int
+    """How many stratified folds there are; not used where the split is by time."""
     device: str = "auto"
 
     @property
@@ -64,12 +67,13 @@ class Job:
     @cached_property
     def settings(self) -> dict[str, Any]:
         """The settings with an effect that are not gtea's defaults, by their dotted names."""
-        return differences(self.config, default_config(self.subject.task, self.model))
+        return differences(self.config, default_config(model_config(self.model), self.subject.task))
 
     @cached_property
     def stem(self) -> str:
         """The name of the run's file and folder."""
-        identity = json.dumps([self.data_digest, self.model, self.settings], sort_keys=True)
+        folds = None if self.repeat.fold is None else self.folds
+        identity = json.dumps([self.data_digest, self.model, self.settings, folds], sort_keys=True)
         digest = hashlib.sha256(identity.encode()).hexdigest()[:8]
         fold = "" if self.repeat.fold is None else f"fold{self.repeat.fold}-"
         return f"{self.model}-{fold}seed{self.repeat.seed}-{digest}"
@@ -94,6 +98,7 @@ class Job:
             unknown=subject.unknown,
             base=self.config,
             device=self.device,
+            fold=None if self.repeat.fold is None else Fold(self.repeat.fold, self.folds),
         )
 
 
@@ -131,11 +136,6 @@ class Outcome:
     def label(self) -> str:
         """Which of the runs that differ by chance alone."""
         return Repeat(self.fold, self.seed).label
-
-
-def default_config(task: str, model: str) -> RunConfig:
-    """What a run begins with."""
-    return link_defaults(variant(model)) if task == "links" else node_defaults(variant(model))
 
 
 def differences(config: RunConfig, base: RunConfig) -> dict[str, Any]:

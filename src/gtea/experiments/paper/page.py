@@ -14,6 +14,7 @@ from gtea.experiments.paper.plan import OWNED, Plan, has_folds
 from gtea.experiments.paper.rows import Row
 from gtea.experiments.paper.subject import Subject
 from gtea.runtime.files import atomic_write, write_json
+from gtea.tasks.link_split import GRAPH_FRACTION
 
 _FEW = 4
 
@@ -67,7 +68,7 @@ def _split(plan: Plan, rows: Sequence[Row]) -> str:
             f"of the accounts in the order of their first events, the first {train} train, the next {choose} choose, "
             f"the last {judge} judge, and each part sees the graph as of its own end."
         )
-    graph = f"{100 * job.config.split.graph_fraction:g} %"
+    graph = f"{100 * GRAPH_FRACTION:g} %"
     sees = "its own start" if plan.protocol == "temporal" else "the end of the graph"
     return (
         f"the first {graph} of the events are the graph; of the others, the first {train} train, the next {choose} "

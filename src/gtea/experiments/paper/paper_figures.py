@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
-MODELS = (
+TABLE1_MODELS = (
     *("gcn", "graphsage", "gat", "ecconv", "egnn", "tgat"),
     *("gtea-he", "gtea-l", "gtea-l+t", "gtea-tx", "gtea-tx+t"),
 )

@@ -8,24 +8,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gtea.config import BASELINES, GTEA_MODELS, HYBRID, RunConfig, read_config, variant, with_settings
+from gtea.config import RunConfig, read_config, with_settings
 from gtea.errors import UsageError
-from gtea.experiments.paper.jobs import Job, Repeat, default_config
-from gtea.experiments.paper.paper_figures import MODELS
+from gtea.experiments.paper.jobs import Job, Repeat
+from gtea.experiments.paper.paper_figures import TABLE1_MODELS
 from gtea.experiments.paper.settings import laid_over
-from gtea.experiments.paper.subject import Subject, TaskKind
-from gtea.models.registry import require_classifier
+from gtea.experiments.paper.subject import Subject
+from gtea.models.registry import (
+    DEFAULT_MODEL,
+    MODELS,
+    TaskKind,
+    default_config,
+    model_config,
+    require_classifier,
+)
 from gtea.tasks.link_split import LinkProtocol
 
-OWNED = {
-    "split.kind": "--protocol",
-    "split.protocol": "--protocol",
-    "split.folds": "--folds",
-    "split.fold": "--folds",
-    "train.seed": "--seed",
-}
+OWNED = {"split.protocol": "--protocol", "train.seed": "--seed"}
 """Settings that options of their own decide."""
-_MODEL = ("family", "encoder", "time_encoding", "tree_beside")
+_MODEL = ("family", "encoder", "time_encoding")
 
 
 @dataclass(frozen=True)
@@ -63,15 +64,15 @@ class Plan:
         config = self._config(subject, point)
         which = subject, digest, self.protocol, point.model
         return [
-            Job(*which, repeat, _repeated(config, repeat), point.label, self.device)
+            Job(*which, repeat, _repeated(config, repeat), point.label, self.folds, self.device)
             for repeat in self.repeats(subject.task)
         ]
 
     def _config(self, subject: Subject, point: Point) -> RunConfig:
         """Defaults, settings.toml, --config, --set, the point's own, the protocol's: later ones win."""
-        config = default_config(subject.task, point.model)
-        if self.protocol == "paper" and config.model.family == "gtea" and config.model.time_encoding:
-            config = with_settings(config, {"features.clock": "calendar"}, "--protocol paper")
+        config = default_config(model_config(point.model), subject.task)
+        if self.protocol == "paper" and config.model.reads_histories and config.model.time_encoding:
+            config = with_settings(config, {"features.time_origin": "calendar"}, "--protocol paper")
         config = laid_over(config, subject.name, self.protocol, point.model)
         config = read_config(self.config, self.settings, config)
         config = with_settings(config, point.settings, point.label)
@@ -80,10 +81,7 @@ class Plan:
             require_classifier(config.model)
         # split.protocol is about links; for accounts it stays what it is by default.
         protocol = self.protocol if subject.task == "links" else "temporal"
-        chosen: dict[str, Any] = {"split.kind": "temporal", "split.protocol": protocol}
-        if has_folds(subject.task, self.protocol):
-            chosen |= {"split.kind": "folds", "split.folds": self.folds}
-        return with_settings(config, chosen, "--protocol")
+        return with_settings(config, {"split.protocol": protocol}, "--protocol")
 
 
 @dataclass(frozen=True)
@@ -102,14 +100,14 @@ def has_folds(task: TaskKind, protocol: LinkProtocol) -> bool:
 
 def model_points(task: TaskKind, names: Sequence[str]) -> list[Point]:
     """The models of Table 1 and what a practitioner would use instead; or those that are named, in the same order."""
-    everyone = (*MODELS, HYBRID, "tree", "edgebank")
+    everyone = (*TABLE1_MODELS, DEFAULT_MODEL, "tree", "edgebank")
     chosen = checked_models(names) or (everyone if task == "links" else everyone[:-1])
     return [Point(name, {}, name) for name in everyone if name in chosen]
 
 
 def checked_models(names: Sequence[str]) -> list[str]:
     """The models, each once, in the order in which they are named; refused where one is unknown."""
-    known = (*GTEA_MODELS, *BASELINES)
+    known = tuple(MODELS)
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
@@ -125,7 +123,7 @@ def settled(settings: Sequence[str]) -> list[str]:
 
 def _require_model(config: RunConfig, model: str) -> None:
     """A row must be the model that it is called by, whatever a file of settings says."""
-    own = variant(model)
+    own = model_config(model)
     for name in _MODEL:
         wanted, found = getattr(own, name), getattr(config.model, name)
         if wanted != found:
@@ -136,5 +134,4 @@ def _require_model(config: RunConfig, model: str) -> None:
 
 
 def _repeated(config: RunConfig, repeat: Repeat) -> RunConfig:
-    split = replace(config.split, fold=repeat.fold or 0)
-    return replace(config, train=replace(config.train, seed=repeat.seed), split=split)
+    return replace(config, train=replace(config.train, seed=repeat.seed))

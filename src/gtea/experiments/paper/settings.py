@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from typing import Any
 
-from gtea.config import GTEA_MODELS, RunConfig, with_settings
+from gtea.config import RunConfig, with_settings
+from gtea.models.registry import GTEA_MODELS
 from gtea.tasks.link_split import LinkProtocol
 
 _NAME = "settings.toml"

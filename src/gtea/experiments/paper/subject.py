@@ -20,16 +20,18 @@ from gtea.datasets.payments import PaymentsSpec, write_payments
 from gtea.datasets.prepare import FACTS, LABELS, STORE, prepare
 from gtea.errors import DataError, UsageError
 from gtea.ingestion.ingest import ingest
+from gtea.models.registry import TaskKind
 from gtea.runtime.files import locked, sync_folder, write_json
 from gtea.runtime.progress import Progress, no_progress
 from gtea.store.publish import scratch_for
 from gtea.store.store import Store
 from gtea.tasks.link_split import LinkProtocol
 
-TaskKind = Literal["nodes", "links"]
 PAYMENTS = "payments"
+
 _PAYMENTS = PaymentsSpec(accounts=4_000, events=80_000, illicit_share=0.3)
 """Those of gtea demo."""
+
 _PATIENCE = 3600.0
 """Seconds to wait for somebody else who makes data ready: that ends by itself."""
 

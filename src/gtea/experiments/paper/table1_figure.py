@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gtea.config import GTEA_MODELS
 from gtea.experiments.drawing import AMBER, BLACK, BLUE, GREY, save, tidy
 from gtea.experiments.paper.paper_figures import PaperColumn, paper_column
 from gtea.experiments.paper.rows import METRICS, Row, shown_metrics
@@ -14,16 +13,23 @@ from gtea.experiments.paper.rows import METRICS, Row, shown_metrics
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+from gtea.models.registry import GTEA_MODELS
 
 _SHOWN = 3
+
 _TREE = "tree"
+
 _BESIDE = 0.25
+
 _MEAN: dict[str, Any] = {"fmt": "o", "markersize": 5, "capsize": 2.5, "zorder": 3}
+
 _SINGLE: dict[str, Any] = {"s": 10, "color": GREY, "alpha": 0.8, "linewidths": 0, "zorder": 2}
+
 _PAPER: dict[str, Any] = {
     **{"marker": "D", "markersize": 5, "markerfacecolor": "none"},
     **{"linestyle": "none", "color": AMBER, "zorder": 4},
 }
+
 _LINE: dict[str, Any] = {"color": BLACK, "linewidth": 0.8, "linestyle": ":", "zorder": 1}
 
 

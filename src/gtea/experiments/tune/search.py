@@ -17,8 +17,7 @@ from gtea.experiments.tune.space import Settings, Space
 from gtea.experiments.tune.trials import Trial, ranked, read_trials, save_trial, write_table
 from gtea.runtime.files import locked
 from gtea.training.fit import Task, run_identity
-from gtea.training.loop import SearchListener as SearchListener
-from gtea.training.loop import TrainingReport, no_report
+from gtea.training.loop import TrainingListener, TrainingReport, no_report
 from gtea.training.request import run_once
 from gtea.training.run_record import RUN
 
