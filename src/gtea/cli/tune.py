@@ -79,8 +79,8 @@ def command(
 ) -> None:
     """Find settings for STORE by the validation part, never by the test part.
 
-    Each trial trains on the training part and is metrics_of by train.metric of the validation part; the test part is not
-    looked at. The best settings go to DIR/best.toml, all trials to DIR/trials.csv and trials.png.
+    Each trial trains on the training part and is evaluated by train.metric on the validation part. The test part is
+    not used. The best settings go to DIR/best.toml, all trials to DIR/trials.csv and trials.png.
 
     \b
       gtea tune payments.store --labels labels.csv --out tuned

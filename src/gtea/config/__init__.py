@@ -24,7 +24,6 @@ from gtea.config.run_config import (
 
 __all__ = [
     "Attention",
-    "TimeOrigin",
     "Encoder",
     "Family",
     "FeaturesConfig",
@@ -34,6 +33,7 @@ __all__ = [
     "RunConfig",
     "SamplingConfig",
     "SplitConfig",
+    "TimeOrigin",
     "TrainConfig",
     "config_from_json",
     "read_config",

@@ -16,7 +16,7 @@ from gtea.features.preprocessing import Preprocessing
 from gtea.nn.batch import Batch, Histories
 from gtea.sampling.neighbours import NeighbourSampler, Strategy
 from gtea.store.graph import graph_of
-from gtea.store.histories import gather_histories
+from gtea.store.histories import count_kept_events, gather_histories
 from gtea.store.store import Store
 from gtea.store.view import View
 
@@ -89,11 +89,9 @@ class HistoryReader:
         encoded = self._events.encode(gather_histories(self.graph, edges, seen_from, self._max_events))
         return Histories(*(torch.from_numpy(column) for column in encoded))
 
-    def at_most(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How many events each of these histories has at most: as if none lay beyond the cut."""
-        offset = self.graph.edge_offset
-        stored = offset[edges + 1] - offset[edges]
-        return np.minimum(stored, self._max_events) if self._max_events else stored
+    def num_events(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many events each of these histories has. Events at or after the cut must not even decide batch borders."""
+        return count_kept_events(self.graph, edges, self._max_events)
 
 
 def collator_for(

@@ -1,4 +1,4 @@
-"""How much a model looks at whom: the exact attention weights of nodes, over all their neighbours."""
+"""The exact attention weights of nodes, over all their neighbours."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ class AttentionWeights:
 def attention_of(
     model: NodeModel | LinkModel, store: Store, cut: int, nodes: NDArray[np.int64], progress: Progress = no_progress
 ) -> AttentionWeights:
-    """The weights with which a GTEA at rest aggregates the neighbours of nodes, as of a cut.
+    """The weights with which GTEA aggregates the neighbours of nodes, as of a cut.
 
-    They don't depend on the layer, nor on what lies beyond the neighbours.
+    They do not depend on the layer, nor on anything beyond the neighbours.
 
     Args:
         nodes: Each at most once.
     """
     reader = HistoryReader(store.as_of(cut), model.preprocessing, model.config.sampling.max_events)
     edges = EdgePass(model.gtea.edge_encoder, reader, model.device)
-    around = full_subgraph(reader.graph, nodes, num_hops=1)
-    logits = edges.weigh(*around.looks(range(len(nodes))), lambda done: progress("weighing edges", done))
-    alpha = model.gtea.normaliser(logits, SegmentGroups(torch.from_numpy(around.offset), len(logits)))
-    return AttentionWeights(nodes, around.offset, around.nodes[around.neighbour], alpha.double().numpy())
+    subgraph = full_subgraph(reader.graph, nodes, num_hops=1)
+    logits = edges.weigh(*subgraph.slots_of(range(len(nodes))), lambda done: progress("weighing edges", done))
+    alpha = model.gtea.normaliser(logits, SegmentGroups(torch.from_numpy(subgraph.offset), len(logits)))
+    return AttentionWeights(nodes, subgraph.offset, subgraph.nodes[subgraph.neighbour], alpha.double().numpy())

@@ -1,10 +1,10 @@
-"""Edge embeddings kept on disk, so that a killed run goes on and the next question finds them.
+"""Edge embeddings kept on disk, so that a killed run resumes and later scoring reuses them.
 
     DIR/manifest.json               which model, data and cut they belong to; written first
     DIR/slots-000000000000.safetensors  e_tilde and alpha_tilde of so many slots of the store, from that one on
 
-A chunk appears whole or not at all. A folder that belongs to another model, other data or another cut is refused,
-never overwritten. Slots without an event before the cut have rows, too: zeros, which nobody reads.
+Chunks are written atomically. A folder that belongs to another model, other data or another cut is refused, never
+overwritten. Slots without an event before the cut have rows too, which are not read.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class EdgeCache:
 
 @contextlib.contextmanager
 def edge_cache(folder: Path, saved: SavedModel, store: Store, cut: int, *, chunk: int = CHUNK) -> Iterator[EdgeCache]:
-    """The cache in a folder, made if there is none, refused if it is another's; one process has it at a time."""
+    """The cache in a folder: made if there is none, refused if it belongs to something else; one process at a time."""
     num_slots = len(store.arrays.slot_edge)
     wanted = {
         **_FORMAT,
@@ -91,7 +91,7 @@ def edge_cache(folder: Path, saved: SavedModel, store: Store, cut: int, *, chunk
 
 
 def model_digest(saved: SavedModel) -> str:
-    """One sha256 over all that decides what a model makes of an edge."""
+    """One sha256 over everything that decides an edge's embedding."""
     digest = hashlib.sha256(save(dict(sorted(saved.weights.items()))))
     digest.update(json.dumps([saved.config["run"], saved.preprocessing], sort_keys=True).encode())
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""Judging a saved model by labels."""
+"""Evaluating a saved model on labelled accounts or pairs."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def evaluate_accounts(
     options: ScoringOptions = EXACT,
     device: torch.device,
 ) -> dict[str, Any]:
-    """The model's metrics on labelled accounts as of a moment."""
+    """The model's metrics on labelled accounts as of a time."""
     opened, ready = Store.open(store), NodeModel.open(model, device)
     options = ready.supported(options)
     found = read_labels(labels, opened, unknown=unknown)
-    strange = [name for name in found.classes if name not in ready.classes]
-    if strange:
+    unknown_classes = [name for name in found.classes if name not in ready.classes]
+    if unknown_classes:
         raise DataError(
             f"labels: the model knows the classes {', '.join(map(repr, ready.classes))} "
-            f"(got {', '.join(map(repr, strange))}). Leave such labels out, or train on them."
+            f"(got {', '.join(map(repr, unknown_classes))}). Leave such labels out, or train on them."
         )
     cut = opened.as_of(as_of).cut
     probabilities = ready.probabilities(opened, cut, found.nodes, options)
@@ -57,12 +57,12 @@ def evaluate_pairs(
     options: ScoringOptions = EXACT,
     device: torch.device,
 ) -> dict[str, Any]:
-    """The model's metrics on pairs that are labelled one by one, as of a moment.
+    """The model's metrics on labelled pairs as of a time.
 
-    Accuracy and macro-F1 are those at the threshold that suited the model's own validation part.
+    Accuracy and macro-F1 are at the threshold that did best on the model's own validation part.
 
     Args:
-        positive: The label that stands for a link; by default the last of the two by name, as in 0 and 1.
+        positive: The label that means a link; by default the second by name, as in 0 and 1.
     """
     opened, ready = Store.open(store), LinkModel.open(model, device)
     options = ready.supported(options)
@@ -76,7 +76,7 @@ def evaluate_pairs(
 
 
 def _links(found: Pairs, positive: str | None) -> NDArray[np.bool_]:
-    """Whether each pair's label stands for a link."""
+    """Whether each pair's label means a link."""
     if found.targets is None or len(found.classes) != 2:
         raise DataError(
             "pairs: must have a column label with two classes, link and no link "

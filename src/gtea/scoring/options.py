@@ -1,4 +1,4 @@
-"""How scores are come by: exactly, from everything within reach, or from a sample of it as in training."""
+"""How to score: exactly from all neighbours, or from a sample as in training."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class ScoringOptions:
     """Exact unless ``sampled``."""
 
     sampled: bool = False
-    """As many neighbours as training draws: approximate, and cheaper where a few accounts know hubs."""
+    """Read as many neighbours as training samples: approximate, but faster for a few accounts that know hubs."""
     cache: Path | None = None
-    """A folder for the edge embeddings of exact scoring; None keeps nothing."""
+    """A folder that keeps the edge embeddings of exact scoring."""
     progress: Progress = no_progress
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Probabilities of classes and of links, each from a sample of the full_subgraph."""
+"""Probabilities from batches: a sample of the neighbours for networks, rows of statistics for trees."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class NodeScorer:
-    """Scores nodes of one view with one network. The same node gets the same score whatever else is asked."""
+    """Scores nodes of one view with one network. A node's score does not depend on the other nodes."""
 
     network: torch.nn.Module
     batches: NodeBatches
@@ -33,7 +33,7 @@ class NodeScorer:
         return self._rows(nodes, lambda logits: torch.softmax(logits, dim=1))
 
     def outputs(self, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
-        """What the network says of each node, one row each, as it is."""
+        """The network's output for each node, one row each."""
         return self._rows(nodes, lambda rows: rows)
 
     def _rows(self, nodes: NDArray[np.int64], finish: Callable[[Tensor], Tensor]) -> NDArray[np.float64]:
@@ -55,7 +55,7 @@ class NodeScorer:
 
 @dataclass(frozen=True)
 class LinkScorer:
-    """Scores pairs of one view with one network. The same pair gets the same score whatever else is asked."""
+    """Scores pairs of one view with one network. A pair's score does not depend on the other pairs."""
 
     network: torch.nn.Module
     batches: PairBatches
@@ -79,7 +79,7 @@ class LinkScorer:
 
 
 def _answers(network: torch.nn.Module, loader: Loader[Made], answer: Callable[[Made], Tensor]) -> NDArray[np.float64]:
-    """What a network at rest answers to each item, in order."""
+    """The answers of a network in eval mode to each item, in order."""
     network.eval()
     with torch.inference_mode():
         parts = [answer(batch).cpu().numpy() for _, batch in loader.epoch(0)]
@@ -87,7 +87,7 @@ def _answers(network: torch.nn.Module, loader: Loader[Made], answer: Callable[[M
 
 
 def require_finite(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The rows as they are, unless there is something in them that is no number."""
+    """The rows, or an error if one of them is NaN or infinite."""
     if not np.isfinite(rows).all():
         raise ModelError("scores: must be finite (got NaN or infinity). The model is damaged; train it again.")
     return rows

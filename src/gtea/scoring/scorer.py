@@ -21,7 +21,7 @@ from gtea.models.registry import build_classifier, entry_of
 from gtea.nn.model import GTEA
 from gtea.sampling.collate import HistoryReader, distinct
 from gtea.sampling.pair_batches import PairHistories, ranked_statistics
-from gtea.scoring.exact import Embedded, embed_exactly
+from gtea.scoring.exact import ISOLATED_BLOCK, Embedded, embed_exactly
 from gtea.scoring.options import EXACT, ScoringOptions
 from gtea.scoring.sampled import LinkScorer, NodeScorer, require_finite
 from gtea.store.store import Store
@@ -92,20 +92,46 @@ class NodeModel(_Model):
     ) -> NDArray[np.float64]:
         """Class probabilities of nodes as of a cut, one row each, columns as in ``classes``."""
         options = self.supported(options)
+        unique, places = np.unique(nodes, return_inverse=True)
+        probabilities = np.empty((len(unique), len(self.classes)))
+        # Accounts without an event before the cut are scored apart from the others: see ``gtea.scoring.exact``.
+        active = store.as_of(cut).has_events(unique)
+        if active.any():
+            probabilities[active] = self._active(store, cut, unique[active], options)
+        if not active.all():
+            probabilities[~active] = self._isolated(store, cut, unique[~active], options)
+        return require_finite(probabilities)[places]
+
+    def _active(self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions) -> NDArray[np.float64]:
         if options.sampled or not self.entry.exact:
             return self._sampled(self.network, store, cut).probabilities(nodes)
+        return self._answers(store, cut, nodes, options, _AT_A_TIME)
+
+    def _isolated(
+        self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions
+    ) -> NDArray[np.float64]:
+        """Nodes without neighbours. There is nothing to sample, and blocks are filled up to a fixed size."""
+        if not self.entry.exact:
+            return self._sampled(self.network, store, cut).probabilities(nodes)
+        padded = np.resize(nodes, -(-len(nodes) // ISOLATED_BLOCK) * ISOLATED_BLOCK)
+        answers = self._answers(store, cut, padded, replace(options, sampled=False, cache=None), ISOLATED_BLOCK)
+        return answers[: len(nodes)]
+
+    def _answers(
+        self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions, at_a_time: int
+    ) -> NDArray[np.float64]:
+        """Exact class probabilities of nodes, each named once unless they have no neighbours."""
         network = cast(GTEANodeClassifier, self.network)
-        unique, places = np.unique(nodes, return_inverse=True)
-        z, x = self._embedded(store, cut, unique, options)
+        z, x = self._embedded(store, cut, nodes, options)
         inputs = HeadInputs(store.as_of(cut), self.preprocessing.rank_inputs, self.preprocessing.neighbour_labels)
         parts = []
         with torch.inference_mode():
-            for first in range(0, max(len(unique), 1), _AT_A_TIME):
-                some = slice(first, first + _AT_A_TIME)
-                rows = inputs.rows(unique[some], x[some].cpu().numpy())
+            for first in range(0, len(nodes), at_a_time):
+                some = slice(first, first + at_a_time)
+                rows = inputs.rows(nodes[some], x[some].cpu().numpy())
                 head_inputs = None if rows is None else torch.from_numpy(rows).to(self.device)
                 parts.append(torch.softmax(network.answer(z[some], x[some], head_inputs).double(), dim=1).cpu())
-        return require_finite(torch.cat(parts).numpy())[places]
+        return torch.cat(parts).numpy()
 
     def embeddings(
         self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions = EXACT

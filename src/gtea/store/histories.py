@@ -37,6 +37,16 @@ def kept_events(graph: Graph, edge: int, max_events: int) -> tuple[int, int]:
 
 
 @jit
+def count_kept_events(graph: Graph, edges: NDArray[np.int64], max_events: int) -> NDArray[np.int64]:
+    """How many events ``gather_histories`` takes of each edge."""
+    counts = np.empty(len(edges), dtype=np.int64)
+    for i in range(len(edges)):
+        start, stop = kept_events(graph, edges[i], max_events)
+        counts[i] = stop - start
+    return counts
+
+
+@jit
 def gather_histories(
     graph: Graph, edges: NDArray[np.int64], seen_from: NDArray[np.int64], max_events: int
 ) -> RaggedEvents:

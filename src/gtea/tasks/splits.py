@@ -1,6 +1,6 @@
 """Which labelled accounts train a model, choose it and judge it, and what each of them may see of the graph.
 
-``temporal_split`` is the default: a model is metrics_of on accounts that appeared after those it was trained on, as it
+``temporal_split`` is the default: a model is evaluated on accounts that appeared after those it was trained on, as it
 will be in use. ``stratified_folds`` are the paper's: any account may land anywhere, the graph is the same for all,
 and figures come out higher. ``validation_split`` has no test part: it is for callers who judge for themselves.
 
@@ -191,11 +191,12 @@ def _usable(
     has_history = appeared < cut
     known = _known(labels, everyone, cut)
     not_known = int((has_history & ~known).sum()) + labels.known_later
-    left_out = {"no_event_yet": int((~has_history).sum()), "label_not_known_yet": not_known}
+    no_event = int((~has_history).sum()) + labels.no_event_yet
+    left_out = {"no_event_yet": no_event, "label_not_known_yet": not_known}
     index = everyone[has_history & known]
     if not len(index):
         raise DataError(
-            f"labels: none can be used as of {store.date(cut)} (got {len(labels) + labels.known_later:,}: "
+            f"labels: none can be used as of {store.date(cut)} (got {len(labels) + labels.known_later + labels.no_event_yet:,}: "
             f"{left_out['no_event_yet']:,} of accounts without an event before it, {not_known:,} known only later). "
             "Give a later as_of."
         )
@@ -255,7 +256,7 @@ def _dealt(index: NDArray[np.int64], labels: Labels, k: int, seed: int) -> list[
 
 
 def _require_examples(pieces: Sequence[NDArray[np.int64]], labels: Labels, what: str) -> None:
-    """Refuse parts that can't be learnt from or metrics_of on."""
+    """Refuse parts that can't be learnt from or evaluated on."""
     for name, piece in zip(("train", "validation", "test"), pieces, strict=True):
         if len(np.unique(labels.targets[piece])) < 2:
             counts = class_counts(labels.targets[piece], labels.classes)

@@ -25,7 +25,7 @@ def model_card(model: SavedModel) -> str:
         f"- {_epochs(metrics)}",
         *_labels_inside(model),
         "",
-        "## How it was metrics_of",
+        "## How it was evaluated",
         "",
         *_split_lines(metrics["split"]),
         "",

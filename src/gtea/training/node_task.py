@@ -43,7 +43,7 @@ class NodeTask:
 
     def choices(self) -> dict[str, Any]:
         """Who has which label, and which is looked for."""
-        return {"labels": labels_digest(self.labels), "positive": self.positive}
+        return {"labels": labels_digest(self.labels, self.store), "positive": self.positive}
 
     def answers(self) -> dict[str, Any]:
         """The classes."""
@@ -102,10 +102,10 @@ class NodeTask:
         return {**figures, "labels": self.labels.report}
 
 
-def labels_digest(labels: Labels) -> str:
-    """One sha256 over who has which label, since when, and counts how much."""
-    digest = hashlib.sha256(json.dumps(labels.classes).encode())
-    for array in (labels.nodes, labels.targets, labels.known_at, labels.weights):
+def labels_digest(labels: Labels, store: Store) -> str:
+    """One sha256 over each account's id, label, ``known_at`` and weight. Ids, because later accounts move numbers."""
+    digest = hashlib.sha256(json.dumps([labels.classes, store.accounts.take(labels.nodes).to_pylist()]).encode())
+    for array in (labels.targets, labels.known_at, labels.weights):
         digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 

@@ -41,7 +41,7 @@ class PairTask:
 
     def choices(self) -> dict[str, Any]:
         """Which pair has which label."""
-        return {"pairs": pairs_digest(self.pairs)}
+        return {"pairs": pairs_digest(self.pairs, self.store)}
 
     def answers(self) -> dict[str, Any]:
         """One answer, the probability of a link, and how the given labels say it."""
@@ -91,10 +91,11 @@ class PairTask:
         return {"validation": figures, "threshold": threshold, "pairs": self.pairs.report}
 
 
-def pairs_digest(pairs: Pairs) -> str:
-    """One sha256 over which pair has which label and counts how much."""
-    digest = hashlib.sha256(json.dumps(pairs.classes).encode())
-    for array in (pairs.src, pairs.dst, pairs.targets, pairs.weights):
+def pairs_digest(pairs: Pairs, store: Store) -> str:
+    """One sha256 over each pair's ids, label and weight."""
+    ends = [store.accounts.take(nodes).to_pylist() for nodes in (pairs.src, pairs.dst)]
+    digest = hashlib.sha256(json.dumps([pairs.classes, ends]).encode())
+    for array in (pairs.targets, pairs.weights):
         digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 

@@ -70,8 +70,7 @@ class NodeRequest:
         resolved = read_config(config, settings, base)
         require_classifier(resolved.model)
         opened = Store.open(store)
-        # What was labelled later must not even add a class, or make another one the rarer.
-        found = read_labels(labels, opened, unknown=unknown).known_before(opened.as_of(as_of).cut)
+        found = read_labels(labels, opened, unknown=unknown).existing_before(opened.as_of(as_of))
         chosen = positive_class(found, positive)
         return NodeRequest(opened, found, chosen, resolved, as_of, resolve_device(device), fold)
 
