@@ -17,8 +17,7 @@ from gtea.cli.output import any_date_option, bad_rows_option, json_option, memor
     type=click.Choice(["error", "keep", "drop"]),
     default="error",
     show_default=True,
-    help="Events that the store already has, equal in every column: stop; take them as events of their own; leave "
-    "them out.",
+    help="Events that the store already has, equal in every column: stop, keep them as separate events, or drop them.",
 )
 @click.option("--nodes", metavar="FILE", help="More rows of the node table, if the store has one.")
 @bad_rows_option
@@ -28,8 +27,8 @@ from gtea.cli.output import any_date_option, bad_rows_option, json_option, memor
 def command(store: str, files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Add the events in FILES to STORE, as a new version.
 
-    FILES are read the way the first ones were: same columns, same time unit. The result is byte for byte what
-    ingesting everything at once would have made. Whoever has the store open keeps the version they opened.
+    FILES are read like the first ones: same columns, same time unit. The result is byte for byte what ingesting
+    everything at once would give. Readers keep the version that they opened.
 
     \b
       gtea append payments.store today.csv

@@ -13,14 +13,14 @@ from gtea.cli.output import json_option, memory_option, print_json, printable, p
 
 _CHECKED = {
     "published": "as published",
-    "recorded": "as at an earlier fetch",
-    "first": "recorded now: none has been published, and later fetches are held against this one",
+    "recorded": "as in an earlier fetch",
+    "first": "recorded now: none has been published, and later fetches are compared with this one",
 }
 
 
 @click.group("datasets")
 def command() -> None:
-    """Public data sets: list them, fetch them from their homes, make stores of them.
+    """Public data sets: list, download and prepare them.
 
     \b
       gtea datasets list
@@ -32,9 +32,9 @@ def command() -> None:
 @command.command("list")
 @json_option
 def list_command(as_json: bool) -> None:
-    """Show the data sets that gtea knows, and of which a copy is at hand.
+    """Show the data sets that gtea knows, and which are on this machine.
 
-    Copies are looked for in GTEA_DATA/NAME (a folder of your own) and among the downloads.
+    Copies are searched in GTEA_DATA/NAME (a folder of your own) and among the downloads.
     """
     from gtea.datasets.catalog import DATASETS
 
@@ -46,7 +46,7 @@ def list_command(as_json: bool) -> None:
         click.echo(f"{row['name']:<18} {row['task']:<6} {row['rows']:>9,} events  {row['about']}")
         click.echo(f"{'':<18} from {row['source']}; licence: {row['licence']}")
         at_hand = row["copy"] or ("none; gtea datasets fetch gets one" if row["url"] else "none")
-        click.echo(f"{'':<18} copy at hand: {printable(at_hand)}")
+        click.echo(f"{'':<18} copy: {printable(at_hand)}")
 
 
 def _row(name: str) -> dict[str, Any]:
@@ -75,14 +75,14 @@ def _row(name: str) -> dict[str, Any]:
 @click.option("--url", metavar="URL", help="Another address of the same file, such as a mirror.")
 @click.option("--sha256", metavar="HEX", help="The digest that the file must have, instead of the one gtea knows.")
 @click.option(
-    "--retries", default=3, show_default=True, type=click.IntRange(0), help="Attempts in vain before giving up."
+    "--retries", default=3, show_default=True, type=click.IntRange(0), help="Failed attempts before giving up."
 )
 @json_option
 def fetch_command(name: str, to: str | None, url: str | None, sha256: str | None, retries: int, as_json: bool) -> None:
-    """Download the data set NAME from its public home.
+    """Download the data set NAME from its public source.
 
-    A download that was cut goes on where it stopped. A file appears only once it is whole and its sha256 is right: the
-    published one where gtea knows it, else that of the first fetch, which is recorded beside the file.
+    An interrupted download resumes. A file appears only when it is complete and its sha256 is right: the published one
+    if gtea knows it, otherwise that of the first fetch, which is recorded next to the file.
     """
     from gtea.datasets.catalog import dataset
     from gtea.datasets.copies import by_hand, download_folder
@@ -104,7 +104,7 @@ def fetch_command(name: str, to: str | None, url: str | None, sha256: str | None
         facts = {"name": name, "url": wanted.url, "path": str(got.path), "bytes": got.size, "sha256": got.sha256}
         print_json({**facts, "checked_by": got.checked_by, "downloaded": got.downloaded, "next": following})
         return
-    click.echo(f"{printable(str(got.path))}: {'fetched' if got.downloaded else 'is there already'}, {got.size:,} bytes")
+    click.echo(f"{printable(str(got.path))}: {'fetched' if got.downloaded else 'already there'}, {got.size:,} bytes")
     click.echo(f"sha256 {got.sha256}, {_CHECKED[got.checked_by]}")
     click.echo(f"next: {printable(following)}")
 
@@ -125,9 +125,9 @@ def fetch_command(name: str, to: str | None, url: str | None, sha256: str | None
 def prepare_command(
     name: str, out: str, given: str | None, protocol: Literal["paper", "temporal"], memory: str, as_json: bool
 ) -> None:
-    """Make a store (and labels.csv) of the data set NAME, and say what a split of it holds.
+    """Make a store (and labels.csv) of the data set NAME, and describe its split.
 
-    The files come from --from, or else from GTEA_DATA/NAME, or else from what was fetched. Safe to repeat.
+    The files come from --from, from GTEA_DATA/NAME, or from the downloads, in this order. Safe to repeat.
     """
     from gtea.datasets.catalog import dataset
     from gtea.datasets.prepare import prepare
@@ -156,8 +156,8 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     if facts["rows"] != facts["rows_known"]:
         lines.append(f"note             the copy that gtea knows has {facts['rows_known']:,} rows")
     for label, count in facts.get("classes", {}).items():
-        looked_for = ", the class that is looked for" if label == facts["positive"] else ""
-        lines.append(f"{'':<16} {label}: {count:,}{looked_for}")
+        positive = ", the positive class" if label == facts["positive"] else ""
+        lines.append(f"{'':<16} {label}: {count:,}{positive}")
     left_out = {**facts["labels_left_out"], **facts["split"].get("left_out", {})}
     lines += [f"left out         {count:,} {reason.replace('_', ' ')}" for reason, count in left_out.items() if count]
     lines.append(f"split            {facts['split']['split']}")

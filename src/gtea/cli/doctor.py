@@ -20,24 +20,22 @@ _CORE = ("click", "duckdb", "numba", "numpy", "pyarrow", "rich", "safetensors", 
 _DISTRIBUTIONS = {"gtea_kernels": "gtea-kernels", "sklearn": "scikit-learn", "torch_geometric": "torch-geometric"}
 # Module -> what it is for and how to get it.
 _OPTIONAL = {
-    "gtea_kernels": (
-        "compiled LSTM, several times faster on CPUs",
-        "pip install --no-build-isolation ./kernels, in a clone of gtea and with a C++ compiler",
-    ),
+    "gtea_kernels": ("compiled LSTM, several times faster on CPUs", "pip install 'gtea[kernels]'"),
     "torch_geometric": ("PyG interop", "pip install 'gtea[pyg]'"),
     "pandas": ("pandas frames in and out", "pip install 'gtea[pandas]'"),
     "polars": ("polars frames in and out", "pip install 'gtea[polars]'"),
     "optuna": ("gtea tune --search tpe", "pip install 'gtea[tune]'"),
-    "matplotlib": ("pictures", "pip install 'gtea[plots]'"),
+    "matplotlib": ("figures", "pip install 'gtea[plots]'"),
+    "tensorboard": ("TensorBoard files of a training", "pip install 'gtea[track]'"),
 }
 
 
 @click.command("doctor")
 @json_option
 def command(as_json: bool) -> None:
-    """Show versions, threads and optional parts, and what to do about what is missing.
+    """Show versions, threads and optional packages, and how to install what is missing.
 
-    Exit code 1 if a part that gtea can't do without is missing or broken.
+    Exit code 1 if a required package is missing or broken.
     """
     facts = _examine()
     if as_json:
@@ -100,7 +98,9 @@ def _kernels() -> str:
     if os.environ.get("GTEA_KERNELS") == "off":
         return "PyTorch, because GTEA_KERNELS=off"
     if sys.modules.get("gtea_kernels") is not None:
-        return f"PyTorch; gtea_kernels is there but was built for another gtea. To mend: {_OPTIONAL['gtea_kernels'][1]}"
+        return (
+            f"PyTorch; gtea_kernels is installed but was built for another gtea. To fix: {_OPTIONAL['gtea_kernels'][1]}"
+        )
     return "PyTorch; gtea_kernels, below, would be faster"
 
 
@@ -119,5 +119,5 @@ def _lines(facts: dict[str, Any]) -> list[str]:
 
 
 def _line(name: str, part: dict[str, Any], use: str) -> str:
-    state = part["version"] if part["ok"] else f"missing ({part['problem']}). To mend: {part['remedy']}"
+    state = part["version"] if part["ok"] else f"missing ({part['problem']}). To fix: {part['remedy']}"
     return f"  {name:<16} {state:<12} {use}".rstrip()

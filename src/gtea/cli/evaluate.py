@@ -15,9 +15,15 @@ from gtea.errors import UsageError
 @click.command("evaluate")
 @click.argument("model")
 @click.argument("store")
-@click.option("--labels", metavar="FILE", help="Table of account and label to judge by.")
-@click.option("--pairs", metavar="FILE", help="For a model of links: table of src, dst and label to judge by.")
-@click.option("--positive", metavar="CLASS", help="With --pairs: the label of links; default the last, as in 0 and 1.")
+@click.option("--labels", metavar="FILE", help="Labelled accounts: a table with the columns account and label.")
+@click.option(
+    "--pairs", metavar="FILE", help="For a link model: labelled pairs, a table with the columns src, dst and label."
+)
+@click.option(
+    "--positive",
+    metavar="CLASS",
+    help="With --pairs: the label that means a link; default the second by name, as in 0 and 1.",
+)
 @click.option("--as-of", metavar="T", help="Score as of T; default just after the last event.")
 @sampled_option
 @cache_option
@@ -37,10 +43,10 @@ def command(
     device: str,
     as_json: bool,
 ) -> None:
-    """Judge MODEL by labelled accounts of STORE, or by labelled pairs.
+    """Evaluate MODEL on labelled accounts of STORE, or on labelled pairs.
 
-    Give labels that the model was not trained on: those it was trained on it knows by heart. Accounts and pairs are
-    scored as gtea score does it: exactly, unless --sampled.
+    Use labels that the model was not trained on. Accounts and pairs are scored as by gtea score: exactly, unless
+    --sampled.
 
     \b
       gtea evaluate payments.model payments.store --labels later.csv
@@ -53,7 +59,7 @@ def command(
     if (labels is None) == (pairs is None):
         raise UsageError("--labels, --pairs: give one of them: labelled accounts, or labelled pairs.")
     if labels is not None and positive is not None:
-        raise UsageError("--positive: has no meaning with --labels: the model knows its own. Leave it out.")
+        raise UsageError("--positive: only goes with --pairs: a model of accounts has its own. Leave it out.")
     with progress_bar() as progress:
         options = ScoringOptions(sampled, None if cache is None else Path(cache), progress)
         asked: dict[str, Any] = {

@@ -27,7 +27,7 @@ def command(store: str, format: Literal["parquet", "csv", "pyg"], out: str, as_o
 
     Parquet and CSV have the columns of the input (ids as text, calendar times as UTC timestamps) and can be
     ingested again. pyg writes the tensors of a PyG TemporalData (src, dst, t, msg) as safetensors, and the accounts
-    beside it: TemporalData(**safetensors.torch.load_file(FILE)).
+    next to it: TemporalData(**safetensors.torch.load_file(FILE)).
     """
     from gtea.store.store import Store
 

@@ -20,15 +20,17 @@ from gtea.cli.output import any_date_option, bad_rows_option, json_option, memor
 @click.option("--nodes", metavar="FILE", help="A table of accounts with static features.")
 @click.option("--node-id", metavar="COL", help="Its column of the account.")
 @names_option("--node-features", "Its numeric columns.")
-@click.option("--labels", metavar="FILE", help="Your labels file: not stored, but its columns are refused as features.")
+@click.option(
+    "--labels", metavar="FILE", help="Your labels file. It is not stored; its columns are refused as features."
+)
 @click.option(
     "--time-unit",
     type=click.Choice(["auto", "s", "ms", "us", "ns", "days", "step"]),
     default="auto",
     show_default=True,
-    help="Unit of numeric times since 1970-01-01; step for a counter that is no calendar time. auto says what it took.",
+    help="Unit of numeric times since 1970-01-01; step for a counter. auto detects it and reports what it found.",
 )
-@click.option("--timezone", default="UTC", show_default=True, metavar="TZ", help="Zone of dates that name none.")
+@click.option("--timezone", default="UTC", show_default=True, metavar="TZ", help="Time zone of dates without one.")
 @any_date_option
 @click.option(
     "--format",
@@ -37,7 +39,7 @@ from gtea.cli.output import any_date_option, bad_rows_option, json_option, memor
     show_default=True,
     help="What the files are; auto goes by their names. jodie needs no column options.",
 )
-@click.option("--delimiter", metavar="CHAR", help="Of CSV files; found from the header if not given.")
+@click.option("--delimiter", metavar="CHAR", help="Of CSV files; detected from the header if not given.")
 @bad_rows_option
 @click.option("--directed", is_flag=True, help="Keep the two directions of a pair as two edges.")
 @click.option(
@@ -45,23 +47,23 @@ from gtea.cli.output import any_date_option, bad_rows_option, json_option, memor
     type=click.Choice(["drop", "keep"]),
     default="drop",
     show_default=True,
-    help="Payments to oneself: counted and left out, or an edge of a node to itself. The node stays either way.",
+    help="Events from an account to itself: drop and count them, or keep them as an edge. The account always stays.",
 )
-@click.option("--min-events-per-edge", default=0, metavar="N", help="Leave out pairs with fewer events.")
-@click.option("--max-degree", default=0, metavar="N", help="Then leave out accounts with more partners.")
+@click.option("--min-events-per-edge", default=0, metavar="N", help="Drop pairs with fewer events.")
+@click.option("--max-degree", default=0, metavar="N", help="Then drop accounts with more partners.")
 @click.option(
     "--overwrite",
     is_flag=True,
-    help="Replace the store at --out. Until the new one is whole, the old one stays.",
+    help="Replace the store at --out. The old one stays until the new one is complete.",
 )
 @memory_option
 @json_option
 def command(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Read events from FILES into a store.
 
-    FILES are CSV, TSV (both may be gzipped) or Parquet, or globs of them; rows count in the order given. Account
-    ids are kept exactly as written: 00123, 0123 and 123 are three accounts. Nothing is dropped without being
-    counted in STORE/data_report.json.
+    FILES are CSV, TSV (both may be gzipped) or Parquet, or globs of them, read in the order given. Account ids are
+    kept exactly as written: 00123, 0123 and 123 are three accounts. Every dropped row is counted in
+    STORE/data_report.json.
 
     \b
       gtea ingest payments.csv --src payer --dst payee --time timestamp --features amount --out payments.store

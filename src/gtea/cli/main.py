@@ -1,4 +1,4 @@
-"""Entry point: finds the command, runs it, and turns failures into a message and an exit code.
+"""Entry point: runs a command and turns failures into a message and an exit code.
 
 Exit codes: 0 done; 1 a check found faults, or a bug; 2 usage; 3 data; 4 store or disk; 5 model; 130 interrupted.
 """
@@ -24,15 +24,15 @@ _COMMANDS = {
     "info": ("gtea.cli.info", "Show what is in a store."),
     "verify": ("gtea.cli.verify", "Check every digest and invariant of a store."),
     "export": ("gtea.cli.export", "Write a store's events to Parquet, CSV or PyG tensors."),
-    "train": ("gtea.cli.train", "Train GTEA on labelled accounts."),
-    "tune": ("gtea.cli.tune", "Find settings by the validation part, never by the test part."),
-    "evaluate": ("gtea.cli.evaluate", "Judge a model by labelled accounts."),
-    "score": ("gtea.cli.score", "Score and rank accounts with a model."),
+    "train": ("gtea.cli.train", "Train a model on labelled accounts, or on links."),
+    "tune": ("gtea.cli.tune", "Search for settings on the validation part."),
+    "evaluate": ("gtea.cli.evaluate", "Evaluate a model on labelled accounts or pairs."),
+    "score": ("gtea.cli.score", "Score and rank accounts or pairs with a model."),
     "datasets": ("gtea.cli.datasets", "List, fetch and prepare public data sets."),
-    "reproduce": ("gtea.cli.reproduce", "Make the paper's tables and figures, and those of your own data."),
-    "synth": ("gtea.cli.synth", "Generate payments to play with."),
-    "demo": ("gtea.cli.demo", "Run the whole path on generated payments."),
-    "doctor": ("gtea.cli.doctor", "Show versions, threads and optional parts, and what to do about them."),
+    "reproduce": ("gtea.cli.reproduce", "Reproduce the paper's tables and figures, or make them for your own data."),
+    "synth": ("gtea.cli.synth", "Generate synthetic payments."),
+    "demo": ("gtea.cli.demo", "Run everything once on generated payments."),
+    "doctor": ("gtea.cli.doctor", "Show versions, threads and optional packages."),
 }
 
 
@@ -75,17 +75,18 @@ def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> N
     "--debug", is_flag=True, expose_value=False, help="Show the traceback of an error (anywhere on the line)."
 )
 def cli() -> None:
-    """Learn from the time-stamped history of every pair of accounts.
+    """Find suspicious accounts in transaction data by the history of every pair of accounts.
 
-    From a table of transactions to a store of pair histories, and from there to models and scores.
+    Ingest a table of transactions, train on some labelled accounts, score all accounts.
 
     \b
       gtea synth payments --accounts 2000 --events 40000 --out payments
       gtea ingest payments/transactions.parquet --src payer --dst payee --time timestamp \\
            --features amount --out payments.store
-      gtea info payments.store
+      gtea train payments.store --labels payments/labels.csv --out payments.model
+      gtea score payments.model payments.store --out scores.csv
 
-    Every command explains itself with --help; those that report take --json.
+    Every command has --help; commands that report have --json.
     """
 
 
@@ -111,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         code = _report(StoreError(f"{where}{error.strerror or error}. Check space and permissions."), 4, debug)
-    except Exception as error:  # the last line of defence: a bug is reported, not thrown at the user
+    except Exception as error:  # a bug is reported, not thrown at the user
         code = _report(
             error,
             1,

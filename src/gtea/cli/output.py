@@ -1,4 +1,4 @@
-"""What commands share when they print: JSON, plain text that can't drive the terminal, progress, options."""
+"""What commands share: options, JSON, text that is safe to print, progress bars."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ import click
 from click.core import ParameterSource
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress as RichProgress
+
     from gtea.runtime.progress import Progress
     from gtea.training.loop import TrainingListener, TrainingReport
 
@@ -31,20 +34,20 @@ any_date_option = click.option(
     "--allow-any-date", is_flag=True, help="Accept dates before 1970 or more than a day ahead of now."
 )
 sampled_option = click.option(
-    "--sampled", is_flag=True, help="From as many neighbours as training draws, not from all: approximate."
+    "--sampled", is_flag=True, help="Read a sample of the neighbours, as training does, instead of all: approximate."
 )
 cache_option = click.option(
-    "--cache", metavar="DIR", help="Keep edge embeddings here: a killed run goes on, the next one finds them."
+    "--cache", metavar="DIR", help="Keep edge embeddings here, so that a killed run resumes and later runs reuse them."
 )
 
 
 def printable(text: str) -> str:
-    """Text in which control characters are spelt out: an account id must not be able to drive the terminal."""
+    """Text with control characters escaped: an account id must not be able to control the terminal."""
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 def print_unknown(report: Mapping[str, Any]) -> None:
-    """Say which accounts of a table were left out because the store doesn't know them."""
+    """Print which accounts of a table were left out because the store does not have them."""
     unknown = report.get("unknown", {"accounts": 0})
     if unknown["accounts"]:
         more = ", ..." if unknown["accounts"] > len(unknown["first"]) else ""
@@ -58,7 +61,7 @@ def print_json(content: object) -> None:
 
 
 def given(name: str) -> bool:
-    """Whether the user gave an option of the command that runs, or left it to its default."""
+    """Whether the user gave an option of the running command."""
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
@@ -74,7 +77,7 @@ def names_option(flag: str, help: str) -> Callable[[Any], Any]:
 
 @contextlib.contextmanager
 def progress_bar() -> Iterator[Progress]:
-    """A progress bar on standard error; no_report where that is not a terminal."""
+    """A progress bar on standard error; silent if that is not a terminal."""
     if not sys.stderr.isatty():
         yield lambda stage, done: None
         return
@@ -98,9 +101,9 @@ def progress_bar() -> Iterator[Progress]:
 
 @contextlib.contextmanager
 def training_bar() -> Iterator[TrainingListener]:
-    """A progress bar for training on standard error; no_report where that is not a terminal.
+    """A progress bar for training on standard error; silent if that is not a terminal.
 
-    The time left is that of all epochs: patience may end the run before.
+    The time left is that of all epochs; training may stop earlier.
     """
     from gtea.training.loop import no_report
 
@@ -108,21 +111,39 @@ def training_bar() -> Iterator[TrainingListener]:
         yield no_report
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("training", total=1.0)
+    with percent_bar(Console(stderr=True)) as bar:
+        task = bar.add_task("preparing", total=None, figures="")
 
         def show(report: TrainingReport) -> None:
             done = (report.epoch + report.done) / report.epochs
-            bar.update(task, description=training_line(report), completed=done)
+            line = f"epoch {report.epoch + 1}/{report.epochs}"
+            bar.update(task, total=1.0, completed=done, description=line, figures=training_figures(report))
 
         yield show
 
 
-def training_line(report: TrainingReport) -> str:
-    """Where training stands, in one line."""
-    best = "" if report.best is None else f", best {report.metric.replace('_', ' ')} {report.best:.4f}"
-    speed = f"{report.events_per_second:,.0f} events/s"
-    return f"epoch {report.epoch + 1} of {report.epochs}: loss {report.loss:.4f}{best}, {speed}"
+def percent_bar(console: Console) -> RichProgress:
+    """A bar with percent, time so far, time left, and room for figures. Fits into 80 columns."""
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import TimeRemainingColumn as TimeLeftColumn
+    from rich.table import Column
+
+    # What is left of 80 columns beside percent, two times, a name and figures; more in a wider terminal.
+    width = max(10, min(40, console.width - 70))
+    return Progress(
+        TextColumn("{task.description}", table_column=Column(no_wrap=True)),
+        BarColumn(bar_width=width),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeLeftColumn(compact=True),
+        TextColumn("{task.fields[figures]}", table_column=Column(no_wrap=True)),
+        console=console,
+        transient=True,
+    )
+
+
+def training_figures(report: TrainingReport) -> str:
+    """The figures of a training in few characters."""
+    best = "" if report.best is None else f" best {report.best:.4f}"
+    return f"loss {report.loss:.4f}{best}"

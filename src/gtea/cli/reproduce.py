@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gtea.cli.output import given, json_option, print_json, printable, progress_bar
+from gtea.cli.output import given, json_option, percent_bar, print_json, printable, progress_bar, training_figures
 from gtea.cli.train import device_option, unknown_option
-from gtea.cli.tune import trial_line
 from gtea.errors import UsageError
 
 if TYPE_CHECKING:
@@ -62,9 +61,9 @@ def _shared(function: Callable[..., None]) -> Callable[..., None]:
         ),
         click.option("--store", metavar="STORE", help="Data of your own instead of --data: a store ..."),
         click.option(
-            "--labels", metavar="FILE", help="... and labels of its accounts; without them, links are foretold."
+            "--labels", metavar="FILE", help="... and labels of its accounts; without them, links are predicted."
         ),
-        click.option("--positive", metavar="CLASS", help="The class that is looked for; else the rarer one."),
+        click.option("--positive", metavar="CLASS", help="The positive class; default the rarer one."),
         unknown_option,
         click.option("--from", "given", metavar="DIR", help="The folder that holds the files of the data set."),
         click.option(
@@ -80,10 +79,10 @@ def _shared(function: Callable[..., None]) -> Callable[..., None]:
         click.option("--seed", default=0, show_default=True, metavar="S", help="The first seed."),
         click.option("--config", metavar="FILE", help="Settings of all runs in TOML."),
         click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One setting of all runs."),
-        click.option("--out", default="reproduce", show_default=True, metavar="DIR", help="Where all of it is kept."),
+        click.option("--out", default="reproduce", show_default=True, metavar="DIR", help="Where everything is kept."),
         click.option("--results", metavar="DIR", help="Where tables and figures go, instead of --out."),
         click.option(
-            "--jobs", default=1, show_default=True, metavar="N", help="Runs side by side, each with 1/N threads."
+            "--jobs", default=1, show_default=True, metavar="N", help="Runs in parallel, each with 1/N of the threads."
         ),
         device_option,
         json_option,
@@ -95,15 +94,15 @@ def _shared(function: Callable[..., None]) -> Callable[..., None]:
 
 @click.group("reproduce")
 def command() -> None:
-    """Make the paper's tables and figures, and the same of other data.
+    """Reproduce the paper's tables and figures, or make them for other data.
 
     \b
       gtea reproduce table1 --data ethereum_phishing --protocol paper
       gtea reproduce table1 --data wikipedia mooc --models tgat gtea-l+t tree edgebank
       gtea reproduce table1 --store payments.store --labels labels.csv
 
-    Every training is kept as one JSON file in OUT/runs. Killed at any moment, the same command goes on where it was;
-    with other settings it begins other runs, and never mixes them.
+    Every training is kept as one JSON file in OUT/runs. After a kill, the same command resumes. Other settings are
+    other runs, and are never mixed.
     """
 
 
@@ -111,10 +110,10 @@ def command() -> None:
 @_shared
 @click.option("--models", multiple=True, metavar="MODEL...", help="Some of the models; default all.")
 def table1_command(models: tuple[str, ...], as_json: bool, **options: Any) -> None:
-    """Every model of Table 1, a tree and (links) EdgeBank: mean and spread beside the paper's numbers.
+    """Every model of Table 1, boosted trees and (links) EdgeBank: mean and spread next to the paper's numbers.
 
-    By default the split is by time, and runs differ by their seeds. --protocol paper is the paper's: five stratified
-    folds of accounts, or of links one graph, the first half's, for all windows.
+    By default the split is by time, and runs differ by their seeds. --protocol paper is the paper's split: five
+    stratified folds of accounts, or for links one graph, that of the first half, for all windows.
 
     \b
       gtea reproduce table1 --data ethereum_phishing --protocol paper --jobs 2
@@ -122,21 +121,21 @@ def table1_command(models: tuple[str, ...], as_json: bool, **options: Any) -> No
     """
     from gtea.experiments.paper.plan import checked_models, model_points
 
-    checked_models(models)  # a misspelt name is told before any data are looked for
+    checked_models(models)  # refuse a misspelt name before any data are read
     _each(options, as_json, lambda data: model_points(data.task, models), lambda found: _table1(found, models))
 
 
 @command.command("ablation", cls=_Lists)
 @_shared
-@click.option("--models", multiple=True, metavar="MODEL...", help="Variants of GTEA that things are changed in.")
+@click.option("--models", multiple=True, metavar="MODEL...", help="GTEA variants to change.")
 @click.option(
     "--axes", multiple=True, metavar="AXIS...", help="attention, time, edges, max_events, fanout; default all."
 )
 def ablation_command(models: tuple[str, ...], axes: tuple[str, ...], as_json: bool, **options: Any) -> None:
-    """GTEA with one thing changed at a time, on the same folds or seeds.
+    """GTEA with one setting changed at a time, on the same folds or seeds.
 
-    attention: sparsemax, softmax, entmax15. time: with and without +T. edges: hand-made (GTEA_HE) and learnt.
-    max_events and fanout: how much of the full_subgraph is read. What Table 1 has is not run again.
+    attention: sparsemax, softmax, entmax15. time: with and without +T. edges: statistics (GTEA_HE) and learnt.
+    max_events and fanout: how much of the neighbourhood is read. Runs of Table 1 are reused.
 
     \b
       gtea reproduce ablation --data ethereum_phishing --protocol paper --axes attention
@@ -153,10 +152,10 @@ def ablation_command(models: tuple[str, ...], axes: tuple[str, ...], as_json: bo
 @_shared
 @click.option("--models", multiple=True, metavar="MODEL...", help="Variants of GTEA; default gtea-l+t.")
 def attention_command(models: tuple[str, ...], as_json: bool, **options: Any) -> None:
-    """How attention is distributed with sparsemax and with softmax, and the share of neighbours that get nothing.
+    """How sparsemax and softmax distribute attention, and the share of neighbours with weight zero.
 
-    The weights are exact: those of the test part's accounts (of links: of their sources) over all their neighbours.
-    Models that Table 1 or an ablation has trained are taken from there.
+    The weights are exact: those of the test part's accounts (for links: of their sources) over all their neighbours.
+    Models that Table 1 or an ablation has trained are reused.
 
     \b
       gtea reproduce attention --data ethereum_phishing --protocol paper
@@ -330,25 +329,22 @@ def _say_where(paths: Sequence[Path], pictures: Sequence[Path]) -> None:
 
 @contextlib.contextmanager
 def run_lines() -> Iterator[JobListener]:
-    """A line on standard error for every run that ends; on a terminal also a bar for what is under way."""
+    """A line on standard error for every finished run; on a terminal also a bar for the running one."""
     if not sys.stderr.isatty():
         yield lambda standing: click.echo(run_line(standing), err=True) if standing.outcome else None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    with Progress(
-        TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console, transient=True
-    ) as bar:
-        task = bar.add_task("runs", total=None)
+    with percent_bar(console) as bar:
+        task = bar.add_task("runs", total=None, figures="")
 
         def show(standing: JobStatus) -> None:
             if standing.outcome is not None:
                 console.print(run_line(standing), markup=False)
-            under_way = "" if standing.report is None else f": {trial_line(standing.report)}"
-            label = f"{standing.job.label}, {standing.job.repeat.label}{under_way}"
-            bar.update(task, total=standing.total, completed=len(standing.ended), description=label)
+            label = f"{standing.job.label}, {standing.job.repeat.label}"
+            figures = "" if standing.report is None else training_figures(standing.report)
+            bar.update(task, total=standing.total, completed=len(standing.ended), description=label, figures=figures)
 
         yield show
 

@@ -25,8 +25,8 @@ from gtea.errors import UsageError
 @click.argument("model")
 @click.argument("store")
 @click.option("--out", required=True, metavar="FILE", help="scores.parquet or scores.csv.")
-@click.option("--accounts", metavar="FILE", help="Only these accounts; default all of the store.")
-@click.option("--pairs", metavar="FILE", help="Pairs to score with a model of links: a table of src and dst.")
+@click.option("--accounts", metavar="FILE", help="Only these accounts; default all accounts of the store.")
+@click.option("--pairs", metavar="FILE", help="Pairs to score with a link model: a table with the columns src and dst.")
 @click.option("--as-of", metavar="T", help="Score as of T; default just after the last event.")
 @sampled_option
 @cache_option
@@ -46,13 +46,14 @@ def command(
     device: str,
     as_json: bool,
 ) -> None:
-    """Score the accounts of STORE with MODEL, the most suspicious first; or pairs, the likeliest first.
+    """Score the accounts of STORE with MODEL, the most suspicious first; or pairs, the most likely first.
 
-    Columns: account, score, rank, and the probability of each class. An account that training never saw is scored
-    like any other. With --pairs: src, dst, score, rank.
+    Columns: account, score, rank, the probability of each class, and active: false for an account without an event
+    before --as-of, of which nothing is known. An account that training never saw is scored like any other. With
+    --pairs: src, dst, score, rank, active.
 
-    Scores are exact: all neighbours of all neighbours count, and no seed. With --cache, a run that was killed goes on
-    where it was.
+    Scores are exact: they read all neighbours of all neighbours, and no seed changes them. With --cache, a killed run
+    resumes.
     """
     from gtea.runtime.device import resolve_device
     from gtea.scoring.options import ScoringOptions
@@ -61,7 +62,7 @@ def command(
     if accounts is not None and pairs is not None:
         raise UsageError("--accounts, --pairs: give one of them at most.")
     if accounts is None and pairs is None and given("unknown"):
-        raise UsageError("--unknown: has no meaning without --accounts or --pairs. Leave it out.")
+        raise UsageError("--unknown: only goes with --accounts or --pairs. Leave it out.")
     with progress_bar() as progress:
         options = ScoringOptions(sampled, None if cache is None else Path(cache), progress)
         asked: dict[str, Any] = {
@@ -80,5 +81,11 @@ def command(
     kind, names = ("accounts", ("account",)) if pairs is None else ("pairs", ("src", "dst"))
     click.echo(f"{result[kind]:,} {kind} as of {result['as_of_date']}, written to {printable(out)}")
     print_unknown(result["input"])
+    if result["inactive"]:
+        click.echo(
+            f"warning: {result['inactive']:,} of {result[kind]:,} {kind} have no event before {result['as_of_date']} "
+            "(column active): their scores say nothing about them",
+            err=True,
+        )
     for row in result["top"]:
         click.echo(f"{row['rank']:>6}  {row['score']:.4f}  {'  '.join(printable(row[name]) for name in names)}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +13,17 @@ from gtea.cli.output import given, json_option, print_json, print_unknown, print
 from gtea.errors import UsageError
 
 device_option = click.option(
-    "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True, help="What computes."
+    "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True, help="Where to compute."
 )
 unknown_option = click.option(
     "--unknown",
     type=click.Choice(["error", "skip"]),
     default="error",
     show_default=True,
-    help="Accounts that the store doesn't have: stop and list them, or leave them out, counted.",
+    help="Accounts that the store does not have: stop and list them, or skip and count them.",
 )
 _VARIANTS = (
-    "gtea+tree (default): gtea-l+t with a boosted tree beside it; gtea-l, gtea-l+t, gtea-tx, gtea-tx+t or gtea-he; "
+    "hybrid (default): GTEA and boosted trees; gtea-l, gtea-l+t, gtea-tx, gtea-tx+t or gtea-he: GTEA alone; "
     "to compare with: gcn, graphsage, gat, ecconv, egnn, tgat, tree, and for links edgebank."
 )
 
@@ -33,18 +35,20 @@ _VARIANTS = (
     type=click.Choice(["nodes", "links"]),
     default="nodes",
     show_default=True,
-    help="Classify labelled accounts, or foretell which pairs have events.",
+    help="Classify labelled accounts, or predict which pairs have events.",
 )
-@click.option("--labels", metavar="FILE", help="Nodes: table of account, label and perhaps known_at.")
+@click.option("--labels", metavar="FILE", help="Nodes: table with the columns account, label and optionally known_at.")
 @click.option("--graph-until", metavar="T", help="Links: events before T are the graph; default the first half.")
 @click.option("--out", metavar="MODEL", help="The folder to create.")
-@click.option("--resume", metavar="RUN", help="Go on with a run that was interrupted, instead of --out.")
+@click.option("--resume", metavar="RUN", help="Resume an interrupted run, instead of --out.")
 @click.option("--variant", metavar="NAME", help=_VARIANTS)
 @click.option("--config", metavar="FILE", help="Settings in TOML: sections model, features, sampling, train, split.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One setting, such as train.lr=0.01.")
 @click.option("--as-of", metavar="T", help="Nothing at or after T is used: a date, or a number in the input's unit.")
 @click.option("--positive", metavar="CLASS", help="The class whose probability is the score; else the rarer one.")
-@click.option("--folds", metavar="K", type=int, help="Train and judge K stratified folds instead of one split by time.")
+@click.option(
+    "--folds", metavar="K", type=int, help="Train and evaluate K stratified folds instead of one split by time."
+)
 @unknown_option
 @device_option
 @json_option
@@ -59,10 +63,10 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Train GTEA, or what it is compared with, on the labelled accounts of STORE, or on its links.
+    """Train a model on the labelled accounts of STORE, or on its links.
 
-    Accounts are split by the time of their first event: the earliest 60 % train, the next 20 % choose the best weights,
-    the last 20 % judge them. Training sees the graph as of the end of its window, and nothing later.
+    Accounts are split by the time of their first event: the first 60 % train, the next 20 % validate, the last 20 %
+    test. Training sees the graph as of the end of its window, and nothing later.
 
     \b
       gtea train payments.store --labels labels.csv --out payments.model
@@ -70,8 +74,8 @@ def command(
       gtea train payments.store --labels labels.csv --folds 5 --out five
       gtea train payments.store --task links --out links.model
 
-    With --task links no labels are needed: events before --graph-until are the graph, those after it are cut by time
-    into windows that train, choose and judge.
+    With --task links no labels are needed: events before --graph-until are the graph, later events are cut by time
+    into windows that train, validate and test.
     """
     from gtea.training.request import LinkRequest, NodeRequest, run_folds, run_once
     from gtea.training.tensorboard import with_board
@@ -89,16 +93,84 @@ def command(
     if as_json:
         print_json(result)
         return
-    click.echo(f"model in {printable(result['out'])}")
     print_unknown(result.get("labels", {}))
     print_left_out(result.get("split", {}))
+    lines = fold_lines(result) if folds is not None else result_lines(result)
+    click.echo("\n".join(printable(line) for line in lines))
+    if folds is None:
+        click.echo(printable(f"next: {_next_command(result, store)}"))
+
+
+def result_lines(result: Mapping[str, Any]) -> list[str]:
+    """What was trained, how good it is, how it compares, and where it is."""
+    epochs = f"; the best of {result['epochs']} epochs was epoch {result['best_epoch'] + 1}" if result["epochs"] else ""
+    size = _size(result["split"]["train"])
+    return [
+        f"trained {result['model']} on {size} in {result['seconds']:.0f} s{epochs}",
+        *_test_lines(result),
+        f"model in {result['out']}; all figures in metrics.json and MODEL_CARD.md",
+    ]
+
+
+def _test_lines(result: Mapping[str, Any]) -> list[str]:
+    test, positive = result["test"], result["positive"]
+    part = result["split"]["test"]
+    classes = part.get("classes", {})
+    if result["task"] == "links":
+        lines = [f"test part: {_size(part)} that met later, and as many that did not"]
+        chance, what = 0.5, "links"
+    elif positive is None:
+        majority = max(classes.values()) / sum(classes.values())
+        lines = [f"test part: {_size(part)} of {len(classes)} classes"]
+        return [
+            *lines,
+            f"  accuracy           {test['accuracy']:.4f}  ({majority:.4f} for always naming the largest class)",
+            *_against_trees(result, "accuracy"),
+            f"  macro-F1           {test['macro_f1']:.4f}",
+        ]
+    else:
+        share = test["prevalence"]
+        lines = [
+            f"test part: {_size(part)} that appeared later, {classes[positive]:,} of them {positive} ({share:.1%})"
+        ]
+        chance, what = share, positive
+    lines.append(f"  average precision  {test['average_precision']:.4f}  ({chance:.4f} by chance)")
+    lines += _against_trees(result, "average_precision")
+    if result["task"] == "nodes" and "precision_at_100" in test:
+        lines.append(f"  of the 100 highest scores, {100 * test['precision_at_100']:.0f} are {what}")
+    return [*lines, f"  accuracy           {test['accuracy']:.4f}, macro-F1 {test['macro_f1']:.4f}"]
+
+
+def _against_trees(result: Mapping[str, Any], metric: str) -> list[str]:
+    """How a hybrid compares with its trees alone."""
+    if "test_trees_alone" not in result:
+        return []
+    trees, difference = result["test_trees_alone"][metric], result["test"][metric] - result["test_trees_alone"][metric]
+    verdict = (
+        "level" if abs(difference) < 0.005 else f"{'ahead' if difference > 0 else 'behind'} by {abs(difference):.4f}"
+    )
+    return [f"  boosted trees      {trees:.4f}  (alone, same split: the hybrid is {verdict})"]
+
+
+def fold_lines(result: Mapping[str, Any]) -> list[str]:
+    """Mean and spread over the folds."""
+    lines = [f"test part, mean and standard deviation over {result['folds']} folds"]
     for name, value in result["test"].items():
-        spread = f" +- {value['std']:.4f}" if isinstance(value, dict) else ""
-        click.echo(f"test {name:<22} {value['mean'] if isinstance(value, dict) else value:.4f}{spread}")
+        lines.append(f"  {name:<22} {value['mean']:.4f} +- {value['std']:.4f}")
+    return [*lines, f"models in {result['out']}, one folder per fold; all figures in folds.json"]
+
+
+def _size(part: Mapping[str, Any]) -> str:
+    return f"{part['pairs']:,} pairs" if "pairs" in part else f"{part['accounts']:,} accounts"
+
+
+def _next_command(result: Mapping[str, Any], store: str) -> str:
+    pairs = " --pairs pairs.csv" if result["task"] == "links" else ""
+    return f"gtea score {shlex.quote(result['out'])} {shlex.quote(store)}{pairs} --out scores.csv"
 
 
 def print_left_out(split: dict[str, Any]) -> None:
-    """Say which examples are in no part, and why."""
+    """Print which examples are in no part, and why."""
     reasons = dict(split.get("left_out", {}))
     reasons["pairs_without_negative"] = sum(
         split[part].get("pairs_without_negative", 0) for part in ("train", "validation", "test") if part in split

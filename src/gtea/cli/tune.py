@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gtea.cli.output import json_option, print_json, print_unknown, printable, training_bar
+from gtea.cli.output import (
+    json_option,
+    percent_bar,
+    print_json,
+    print_unknown,
+    printable,
+    training_bar,
+    training_figures,
+)
 from gtea.cli.train import device_option, options_of, print_left_out, unknown_option
 from gtea.errors import UsageError
 
@@ -18,7 +26,6 @@ if TYPE_CHECKING:
     from gtea.experiments.tune.attempt import TrainingRequest
     from gtea.experiments.tune.search import Search, SearchListener, SearchStatus
     from gtea.experiments.tune.trials import Trial
-    from gtea.training.loop import TrainingReport
 
 _TRIALS = 20
 _TOP = 5
@@ -31,29 +38,31 @@ _TOP = 5
     type=click.Choice(["nodes", "links"]),
     default="nodes",
     show_default=True,
-    help="Classify labelled accounts, or foretell which pairs have events.",
+    help="Classify labelled accounts, or predict which pairs have events.",
 )
-@click.option("--labels", metavar="FILE", help="Nodes: table of account, label and perhaps known_at.")
+@click.option("--labels", metavar="FILE", help="Nodes: table with the columns account, label and optionally known_at.")
 @click.option("--graph-until", metavar="T", help="Links: events before T are the graph; default the first half.")
-@click.option("--out", metavar="DIR", required=True, help="The folder to create, or to go on with.")
+@click.option("--out", metavar="DIR", required=True, help="The folder to create, or to resume.")
 @click.option(
     "--search",
     "kind",
     type=click.Choice(["grid", "random", "tpe"]),
     default="random",
     show_default=True,
-    help="Every combination; some at random; or those that look best after what was tried (needs Optuna).",
+    help="Every combination, random ones, or those that Optuna's TPE suggests.",
 )
 @click.option("--trials", metavar="N", type=int, help=f"How many to try, {_TRIALS} by default; the grid has its own.")
 @click.option("--space", metavar="FILE", help="What to search, in TOML; default the paper's grid.")
 @click.option(
     "--seed", default=0, show_default=True, metavar="S", help="Of the search; that of training is train.seed."
 )
-@click.option("--no-prune", is_flag=True, help="Train every trial to its end, also one that falls behind the median.")
+@click.option("--no-prune", is_flag=True, help="Train every trial to its end, even if it falls behind the median.")
 @click.option(
-    "--final", is_flag=True, help="Then train the best settings into DIR/model and judge them on the test part."
+    "--final",
+    is_flag=True,
+    help="Then train a model with the best settings in DIR/model and evaluate it on the test part.",
 )
-@click.option("--resume", is_flag=True, help="Go on with the search in --out, where one has begun.")
+@click.option("--resume", is_flag=True, help="Resume the search in --out.")
 @click.option("--variant", metavar="NAME", help="One that gtea train takes, with the same defaults.")
 @click.option("--config", metavar="FILE", help="Settings of all trials in TOML, except those that are searched.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One setting of all trials.")
@@ -77,10 +86,10 @@ def command(
     no_prune: bool,
     **options: Any,
 ) -> None:
-    """Find settings for STORE by the validation part, never by the test part.
+    """Search for settings on the validation part. The test part is never used.
 
-    Each trial trains on the training part and is evaluated by train.metric on the validation part. The test part is
-    not used. The best settings go to DIR/best.toml, all trials to DIR/trials.csv and trials.png.
+    Each trial trains on the training part and is evaluated by train.metric on the validation part. The best settings
+    go to DIR/best.toml, all trials to DIR/trials.csv and trials.png.
 
     \b
       gtea tune payments.store --labels labels.csv --out tuned
@@ -96,8 +105,8 @@ def command(
       [train]
       lr = { low = 1e-4, high = 1e-2, log = true }
 
-    Without one it is the paper's grid, less what --set settles. Killed at any moment, a search goes on with --resume
-    to the same trials; with a higher --trials it goes on further.
+    Without one it is the paper's grid, without what --set fixes. A killed search resumes with --resume to the same
+    trials; with a higher --trials it continues.
     """
     from gtea.experiments.tune.search import train_best, tune
     from gtea.training.request import LinkRequest, NodeRequest
@@ -211,18 +220,15 @@ def _text(value: Any) -> str:
 
 @contextlib.contextmanager
 def tuning_bar() -> Iterator[SearchListener]:
-    """A progress bar over trials on standard error, the one that runs below it; silent where that is no terminal."""
+    """A progress bar over trials on standard error, and one for the running trial; silent if that is no terminal."""
     if not sys.stderr.isatty():
         yield lambda standing: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        search = bar.add_task("trials", total=None)
-        trial = bar.add_task("training", total=1.0)
-
+    with percent_bar(Console(stderr=True)) as bar:
+        search = bar.add_task("trials", total=None, figures="")
+        trial = bar.add_task("epoch", total=1.0, figures="")
         shown = 0
 
         def show(standing: SearchStatus) -> None:
@@ -230,22 +236,17 @@ def tuning_bar() -> Iterator[SearchListener]:
             if standing.number != shown:
                 shown = standing.number
                 bar.reset(trial)
-            done = (standing.report.epoch + standing.report.done) / standing.report.epochs
+            report = standing.report
+            done = (report.epoch + report.done) / report.epochs
+            best = "" if standing.best is None else f"best {standing.best:.4f}"
             bar.update(
-                search, description=search_line(standing), total=standing.trials, completed=standing.number - 1 + done
+                search,
+                description=f"trial {standing.number}/{standing.trials}",
+                total=standing.trials,
+                completed=standing.number - 1 + done,
+                figures=best,
             )
-            bar.update(trial, description=f"  {trial_line(standing.report)}", completed=done)
+            epoch = f"epoch {report.epoch + 1}/{report.epochs}"
+            bar.update(trial, description=epoch, completed=done, figures=training_figures(report))
 
         yield show
-
-
-def trial_line(report: TrainingReport) -> str:
-    """Where the trial that runs stands, in less room than a training of its own has."""
-    best = "" if report.best is None else f", best {report.best:.4f}"
-    return f"epoch {report.epoch + 1} of {report.epochs}: loss {report.loss:.4f}{best}"
-
-
-def search_line(standing: SearchStatus) -> str:
-    """Where a search stands, in one line."""
-    best = "" if standing.best is None else f", best {standing.report.metric.replace('_', ' ')} {standing.best:.4f}"
-    return f"trial {standing.number} of {standing.trials}{best}"

@@ -21,7 +21,7 @@ from gtea.config import InputSpec, RunConfig
 from gtea.features.preprocessing import Preprocessing
 from gtea.models.registry import PairBatches, entry_of
 from gtea.sampling.negatives import NegativeSampler
-from gtea.sampling.pair_batches import ranked_statistics
+from gtea.sampling.pair_batches import RankedPairs, ranked_statistics
 from gtea.scoring.sampled import LinkScorer
 from gtea.store.store import Store
 from gtea.tasks.link_split import LinkPart, LinkSplit
@@ -56,7 +56,7 @@ class LinkTask:
 
     def objective(self, network: nn.Module, preprocessing: Preprocessing) -> Objective[Any]:
         """Binary cross-entropy of the training pairs and as many negatives."""
-        windows = [_Window(self, network, preprocessing, part) for part in self.split.train_parts]
+        windows = [_Window(self, preprocessing, part) for part in self.split.train_parts]
         sizes = tuple(map(len, self.split.train_parts))
         before = np.cumsum((0, *sizes))
 
@@ -79,36 +79,54 @@ class LinkTask:
             truth, _ = targets_of(items)
             return functional.binary_cross_entropy_with_logits(logits, truth.to(logits))
 
-        judgement = _Judgement(self, network, preprocessing, self.split.validation)
+        evaluation = _Evaluation(
+            self, network, _batches(self, preprocessing, self.split.validation), self.split.validation
+        )
 
         def validate() -> Mapping[str, float]:
-            true, false = judgement.probabilities()
+            true, false = evaluation.probabilities()
             return link_metrics(true, false, threshold=best_threshold(true, false))
 
         return Objective(make, sizes, targets_of, loss_of, validate, examples)
 
     def evaluate(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
         """Each part on the graph that it may see; accuracy and F1 at the threshold that suits the validation part."""
-        validation = _Judgement(self, network, preprocessing, self.split.validation).probabilities()
-        test = _Judgement(self, network, preprocessing, self.split.test).probabilities()
+        validation = _Evaluation(
+            self, network, _batches(self, preprocessing, self.split.validation), self.split.validation
+        ).probabilities()
+        test = _Evaluation(
+            self, network, _batches(self, preprocessing, self.split.test), self.split.test
+        ).probabilities()
         threshold = best_threshold(*validation)
         return {
             "validation": link_metrics(*validation, threshold=threshold),
             "test": link_metrics(*test, threshold=threshold),
             "threshold": threshold,
+            **self._trees_alone(network, preprocessing),
         }
 
+    def _trees_alone(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
+        """The metrics of a hybrid's trees without its network: what a user would have got from trees."""
+        if not entry_of(self.config.model).has_trees:
+            return {}
+        trees = network.get_submodule("tree")
+        validation, test = (
+            _Evaluation(self, trees, RankedPairs(self.store.as_of(part.as_of), preprocessing), part).probabilities()
+            for part in (self.split.validation, self.split.test)
+        )
+        return {"test_trees_alone": link_metrics(*test, threshold=best_threshold(*validation))}
 
-def _batches(run: LinkTask, network: nn.Module, preprocessing: Preprocessing, part: LinkPart) -> PairBatches:
+
+def _batches(run: LinkTask, preprocessing: Preprocessing, part: LinkPart) -> PairBatches:
     return entry_of(run.config.model).pair_batches(run.store, part.as_of, preprocessing, run.config)
 
 
 class _Window:
     """The pairs of a window of training, and the negatives beside them, drawn anew in every epoch."""
 
-    def __init__(self, run: LinkTask, network: nn.Module, preprocessing: Preprocessing, part: LinkPart) -> None:
+    def __init__(self, run: LinkTask, preprocessing: Preprocessing, part: LinkPart) -> None:
         self._part = part
-        self._pairs = _batches(run, network, preprocessing, part)
+        self._pairs = _batches(run, preprocessing, part)
         self._negatives = NegativeSampler(run.store.as_of(part.as_of), run.config.train.seed)
 
     def batch(self, items: NDArray[np.int64], epoch: int) -> Any:
@@ -127,15 +145,14 @@ class _Window:
         return np.concatenate([src, src]), np.concatenate([dst, drawn])
 
 
-class _Judgement:
-    """The pairs of a part and the negatives beside them, which stay the same."""
+class _Evaluation:
+    """The pairs of a part, and one fixed negative for each."""
 
-    def __init__(self, run: LinkTask, network: nn.Module, preprocessing: Preprocessing, part: LinkPart) -> None:
-        config, batches = run.config, _batches(run, network, preprocessing, part)
+    def __init__(self, run: LinkTask, network: nn.Module, batches: PairBatches, part: LinkPart) -> None:
         view = run.store.as_of(part.as_of)
         self._part = part
-        self._drawn = NegativeSampler(view, config.train.seed).draw(part.src, np.arange(len(part)))
-        self._scorer = LinkScorer(network, batches, config.sampling.batch_size, run.device)
+        self._drawn = NegativeSampler(view, run.config.train.seed).draw(part.src, np.arange(len(part)))
+        self._scorer = LinkScorer(network, batches, run.config.sampling.batch_size, run.device)
 
     def probabilities(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Of the positives, and of the negatives as a column."""

@@ -99,7 +99,15 @@ class NodeTask:
             for name, part in self.split.parts.items()
             if name != "train"
         }
-        return {**figures, "labels": self.labels.report}
+        return {**figures, **self._trees_alone(network, preprocessing), "labels": self.labels.report}
+
+    def _trees_alone(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
+        """The metrics of a hybrid's trees without its network: what a user would have got from trees."""
+        if not entry_of(self.config.model).has_trees or self.split.test is None:
+            return {}
+        rows = NodeRows(self.store.as_of(self.split.test.as_of), preprocessing)
+        scorer = NodeScorer(network.get_submodule("tree"), rows, self.config.sampling.batch_size, self.device)
+        return {"test_trees_alone": _metrics(self, scorer, self.split.test)}
 
 
 def labels_digest(labels: Labels, store: Store) -> str:

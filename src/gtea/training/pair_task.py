@@ -57,7 +57,7 @@ class PairTask:
     def objective(self, network: nn.Module, preprocessing: Preprocessing) -> Objective[Any]:
         """Binary cross-entropy of the training pairs."""
         part = self.split.train
-        pairs = _batches(self, network, preprocessing, part.as_of)
+        pairs = _batches(self, preprocessing, part.as_of)
         src, dst, truth = self.pairs.src[part.index], self.pairs.dst[part.index], _links(self.pairs)[part.index]
         targets, weights = torch.from_numpy(truth.astype(np.float32)), _weights(self)
 
@@ -100,12 +100,12 @@ def pairs_digest(pairs: Pairs, store: Store) -> str:
     return digest.hexdigest()
 
 
-def _batches(run: PairTask, network: nn.Module, preprocessing: Preprocessing, cut: int) -> PairBatches:
+def _batches(run: PairTask, preprocessing: Preprocessing, cut: int) -> PairBatches:
     return entry_of(run.config.model).pair_batches(run.store, cut, preprocessing, run.config)
 
 
 def _scorer(run: PairTask, network: nn.Module, preprocessing: Preprocessing) -> LinkScorer:
-    batches = _batches(run, network, preprocessing, run.split.validation.as_of)
+    batches = _batches(run, preprocessing, run.split.validation.as_of)
     return LinkScorer(network, batches, run.config.sampling.batch_size, run.device)
 
 

@@ -11,6 +11,7 @@ import torch
 
 from gtea.config import RunConfig, read_config
 from gtea.errors import UsageError
+from gtea.models.model_folder import SavedModel
 from gtea.models.registry import DEFAULT_MODEL, default_config, model_config, require_classifier
 from gtea.runtime.device import resolve_device
 from gtea.runtime.files import write_json
@@ -145,7 +146,20 @@ def run_once(
     folder = _folder(out, resume)
     task: Task[Any] = request.once(folder)
     model = train_task(task, listener, resume=resume is not None)
-    return {"out": str(folder), **model.metrics}
+    return result_of(model, folder)
+
+
+def result_of(model: SavedModel, folder: Path) -> dict[str, Any]:
+    """What was trained, where it is, and its metrics."""
+    answers = {name: model.config.get(name) for name in ("task", "classes", "positive")}
+    family = model.config["run"]["model"]["family"]
+    return {
+        "out": str(folder),
+        "model": family,
+        **answers,
+        "seconds": model.facts["training_seconds"],
+        **model.metrics,
+    }
 
 
 def run_folds(
