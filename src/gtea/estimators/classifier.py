@@ -10,6 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from gtea.estimators.base import GTEAEstimator, opened_store
 from gtea.estimators.inputs import find_accounts, read_targets, read_weights
+from gtea.scoring.attention_weights import attention_of
 from gtea.scoring.options import ScoringOptions
 from gtea.scoring.scorer import NodeModel
 from gtea.store.time_units import Instant
@@ -93,6 +94,20 @@ class GTEAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GTEAEsti
         return self.model_.embeddings(
             self.store_, cut, find_accounts(self.store_, accounts), ScoringOptions(self.sampled)
         )
+
+    def attention(self, account: str, *, as_of: Instant | None = None) -> dict[str, float]:
+        """The attention weight of each of an account's neighbours, exactly, the largest first.
+
+        Weights are not negative and sum to one; sparsemax gives most neighbours exactly zero. They tell which edges the
+        network read, not why the score is what it is.
+
+        Args:
+            as_of: See the graph as of another time than the estimator's own.
+        """
+        (node,) = find_accounts(self.store_, [account])
+        found = attention_of(self.model_, self.store_, self._cut(as_of), np.array([node]))
+        order = np.argsort(-found.alpha, kind="stable")
+        return {self.store_.account(int(found.neighbour[i])): float(found.alpha[i]) for i in order}
 
     @property
     def _n_features_out(self) -> int:
