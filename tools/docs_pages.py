@@ -22,6 +22,7 @@ from typing import Any, Literal, get_args, get_origin
 import click
 
 import gtea
+from gtea import errors
 from gtea.cli.main import cli
 from gtea.config import HYBRID, RunConfig, link_defaults, node_defaults, variant
 
@@ -40,21 +41,16 @@ def cli_page() -> str:
     parts += [
         "\n## Exit codes\n",
         "| code | meaning |\n|---|---|",
-        *(f"| {code} | {meaning} |" for code, meaning in _EXIT_CODES.items()),
+        "| 0 | done |\n| 1 | a check found faults, or a bug |",
+        *(f"| {kind.exit_code} | {_cell(_first_paragraph(kind.__doc__ or ''))} |" for kind in _error_kinds()),
+        "| 130 | interrupted; what was finished is kept |",
         "",
     ]
     return GENERATED + "\n".join([*parts, *(_command_section(name, command) for name, command in found)])
 
 
-_EXIT_CODES = {
-    0: "done",
-    1: "a check found faults, or a bug",
-    2: "usage: a wrong option or setting",
-    3: "data: an input that can't be read",
-    4: "store or disk",
-    5: "model",
-    130: "interrupted; what was finished is kept",
-}
+def _error_kinds() -> list[type[errors.GteaError]]:
+    return sorted(errors.GteaError.__subclasses__(), key=lambda kind: kind.exit_code)
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
@@ -116,8 +112,9 @@ def settings_page() -> str:
     """Every setting with its type, its defaults and what it means."""
     lines = [
         "# Settings\n",
-        "A setting is named `section.key`. Pass one with `--set train.lr=0.01`, several in a TOML file with `--config`, "
-        'or from Python with `settings={"train.lr": 0.01}`. An unknown name is an error that suggests the nearest one.\n',
+        "A setting is named `section.key`. Pass one with `--set train.lr=0.01`, several in a TOML file with "
+        '`--config`, or from Python with `settings={"train.lr": 0.01}`. An unknown name is an error that suggests the '
+        "nearest one.\n",
         "The default depends on the task and on the model; the columns below are those of `gtea train` without "
         "`--variant`. Every model folder keeps the settings it was trained with.\n",
     ]
@@ -152,7 +149,7 @@ def field_docs(kind: type) -> dict[str, str]:
 def _type(kind: Any) -> str:
     arguments = get_args(kind)
     if get_origin(kind) is Literal:
-        return " or ".join(f"`{choice}`" for choice in arguments)
+        return ", ".join(f"`{choice}`" for choice in arguments)
     if type(None) in arguments:
         return f"{_type(next(found for found in arguments if found is not type(None)))}, or unset"
     if get_origin(kind) is tuple:
