@@ -115,18 +115,20 @@ def settings_page() -> str:
         "A setting is named `section.key`. Pass one with `--set train.lr=0.01`, several in a TOML file with "
         '`--config`, or from Python with `settings={"train.lr": 0.01}`. An unknown name is an error that suggests the '
         "nearest one.\n",
-        "The default depends on the task and on the model; the columns below are those of `gtea train` without "
-        "`--variant`. Every model folder keeps the settings it was trained with.\n",
+        "Some defaults depend on the task and on the model. Those below are of `gtea train` without `--variant`, for "
+        "accounts and, where they differ, for links. Every model folder keeps the settings it was trained with.\n",
     ]
     accounts, links = node_defaults(variant(HYBRID)), link_defaults(variant(HYBRID))
     for section, kind in typing.get_type_hints(RunConfig).items():
         hints, meanings = typing.get_type_hints(kind), field_docs(kind)
         lines += [f"## {section}\n", f"{_plain(_first_paragraph(kind.__doc__ or ''))}\n"]
-        lines.append("| setting | type | accounts | links | meaning |\n|---|---|---|---|---|")
+        lines.append("| setting | type | default | meaning |\n|---|---|---|---|")
         for field in dataclasses.fields(kind):
-            values = [_value(getattr(getattr(config, section), field.name)) for config in (accounts, links)]
-            cells = [f"`{section}.{field.name}`", _type(hints[field.name]), *values, meanings.get(field.name, "")]
-            lines.append(f"| {' | '.join(map(_cell, cells))} |")
+            own, of_links = (_value(getattr(getattr(config, section), field.name)) for config in (accounts, links))
+            name = f"`{section}.{field.name}`"
+            default = own if own == of_links else f"{own}; links {of_links}"
+            meaning = " ".join(filter(None, (meanings.get(field.name), _choices(hints[field.name]))))
+            lines.append(f"| {' | '.join(map(_cell, (name, _type(hints[field.name]), default, meaning)))} |")
         lines.append("")
     return GENERATED + "\n".join(lines)
 
@@ -149,7 +151,7 @@ def field_docs(kind: type) -> dict[str, str]:
 def _type(kind: Any) -> str:
     arguments = get_args(kind)
     if get_origin(kind) is Literal:
-        return ", ".join(f"`{choice}`" for choice in arguments)
+        return "choice"
     if type(None) in arguments:
         return f"{_type(next(found for found in arguments if found is not type(None)))}, or unset"
     if get_origin(kind) is tuple:
@@ -157,6 +159,13 @@ def _type(kind: Any) -> str:
     return {"bool": "true or false", "int": "integer", "float": "number", "str": "text"}.get(
         kind.__name__, kind.__name__
     )
+
+
+def _choices(kind: Any) -> str:
+    """What a setting may be, if it is a choice or a list of choices."""
+    if get_origin(kind) is Literal:
+        return f"One of {', '.join(f'`{choice}`' for choice in get_args(kind))}."
+    return next(filter(None, map(_choices, get_args(kind))), "")
 
 
 def _value(value: Any) -> str:
@@ -211,7 +220,10 @@ def api_page() -> str:
     ]
     for name in _in_reading_order(gtea.__all__):
         found = getattr(gtea, name)
-        lines.append(f"## gtea.{name} {{ #gtea.{name} }}\n\n::: {found.__module__}.{found.__qualname__}\n")
+        lines.append(
+            f"::: {found.__module__}.{found.__qualname__}\n    options:\n"
+            f"      heading: gtea.{name}\n      toc_label: gtea.{name}\n"
+        )
     return GENERATED + "\n".join(lines)
 
 
