@@ -13,18 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import docs_pages
+from docs_pages import SHOWN
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
-SHOWN = {
-    "ARCHITECTURE.md": "architecture.md",
-    "CHANGELOG.md": "changelog.md",
-    "CONTRIBUTING.md": "contributing.md",
-    "SECURITY.md": "security.md",
-}
-"""Pages of the repository's root that the site shows, and what they are called there."""
 PICTURES = (".png", ".svg")
 _LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 
