@@ -34,7 +34,7 @@ con.execute(f"COPY (SELECT * FROM '{sys.argv[1]}' ORDER BY src, dst, t) TO '{sys
 """
 OURS = """
 import sys
-from gtea.store.ingest import ingest
+from gtea.ingestion.ingest import ingest
 ingest(sys.argv[1], src="src", dst="dst", time="t", features=["amount"], time_unit="s", out=sys.argv[2],
        overwrite=True, memory=sys.argv[3])
 """

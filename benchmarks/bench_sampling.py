@@ -22,11 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphs import YEAR, addresses
+from gtea.features.preprocessing import fit_preprocessing
 from gtea.sampling.collate import Collator
-from gtea.sampling.fitting import fit_preprocessing
-from gtea.sampling.graph import graph_of
-from gtea.sampling.neighbours import NeighbourSampler
-from gtea.sampling.recency import recency_ranks
+from gtea.sampling.neighbours import NeighbourSampler, recency_ranks
+from gtea.store.graph import graph_of
 from gtea.store.memory import store_of_numbers
 from gtea.store.store import Store
 

@@ -36,17 +36,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
-from gtea.checkpoint import SavedModel, save_model
 from gtea.config import RunConfig
-from gtea.inference import NodeScorer
-from gtea.nn.classifier import NodeClassifier
-from gtea.sampling.inputs import collator_for, input_spec, preprocessing_for
-from gtea.sampling.node_features import NodeFeatures
+from gtea.features.node_features import NodeFeatures
+from gtea.features.preprocessing import input_spec, preprocessing_for
+from gtea.ingestion.ingest import ingest
+from gtea.models.gtea import GTEANodeClassifier
+from gtea.models.model_folder import SavedModel, save_model
+from gtea.sampling.collate import collator_for
 from gtea.scoring.exact import describe_nodes
-from gtea.scoring.model import NodeModel
+from gtea.scoring.options import ScoringOptions
+from gtea.scoring.sampled import NodeScorer
+from gtea.scoring.scorer import NodeModel
 from gtea.scoring.table import score_accounts
-from gtea.scoring.way import Way
-from gtea.store.ingest import ingest
 from gtea.store.memory import store_in_memory
 from gtea.store.store import Store
 from resident import resident
@@ -122,7 +123,7 @@ def save_untrained(store: Store, folder: Path) -> None:
     config, cut = RunConfig(), store.as_of().cut
     preprocessing = preprocessing_for(store, cut, config)
     spec = input_spec(preprocessing)
-    network = NodeClassifier(config.model, spec, 2, seed=0)
+    network = GTEANodeClassifier(config.model, spec, 2, seed=0)
     described = {
         "run": config.to_json(), "task": "nodes", "classes": ["illicit", "normal"], "positive": "illicit",
         "input": vars(spec),
@@ -131,11 +132,11 @@ def save_untrained(store: Store, folder: Path) -> None:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Every way in turns; ratios by the clock and by processor time."""
-    rounds: dict[str, list[dict[str, Any]]] = {name: [] for name in WAYS}
+    """Every method in turn; ratios by the clock and by processor time."""
+    rounds: dict[str, list[dict[str, Any]]] = {name: [] for name in METHODS}
     for _ in range(options.rounds):
-        for name, way in WAYS.items():
-            rounds[name].append(way(options))
+        for name, method in METHODS.items():
+            rounds[name].append(method(options))
             print(name, rounds[name][-1], file=sys.stderr, flush=True)
     exact, sampled, one = rounds["exact"], rounds["sampled"], rounds["one_account"]
     figures: dict[str, Any] = {"exact_peak_gb": max(result["peak_gb"] for result in exact)}
@@ -170,7 +171,7 @@ def score_exactly(options: argparse.Namespace) -> dict[str, Any]:
     _load_all(options)
     start, cpu_start = time.perf_counter(), time.process_time()
     store, model = Store.open(options.folder / "payments.store"), NodeModel.open(options.folder / "model", _CPU)
-    model.probabilities(store, store.as_of().cut, np.arange(store.num_nodes), Way(progress=listen))
+    model.probabilities(store, store.as_of().cut, np.arange(store.num_nodes), ScoringOptions(progress=listen))
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu_start
     starts = {stage: round(begun, 2) for stage, begun in stages.items()}
     peak_gb = round(resident("VmHWM") / 2**30, 2)
@@ -223,7 +224,7 @@ def _load_all(options: argparse.Namespace) -> None:
     NodeModel.open(options.folder / "model", _CPU).probabilities(store, 10, np.arange(2))
 
 
-WAYS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
+METHODS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "one_account": score_one_account,
     "exact": score_exactly_apart,
     "sampled": score_sampled,

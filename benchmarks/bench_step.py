@@ -31,13 +31,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from graphs import heavy_tailed_store
-from gtea.batch import Batch, EventBatch
-from gtea.config import RunConfig, read_config, variant
-from gtea.families import NodeBatches, family_of
-from gtea.nn.classifier import NodeClassifier
-from gtea.nn.tiny_numbers import tiny_numbers_are_zero
-from gtea.sampling.collate import Collator
-from gtea.sampling.inputs import collator_for, input_spec, preprocessing_for
+from gtea.config import RunConfig, read_config
+from gtea.features.preprocessing import input_spec, preprocessing_for
+from gtea.models.gtea import GTEANodeClassifier
+from gtea.models.registry import NodeBatches, build_classifier, entry_of, model_config
+from gtea.nn.batch import Batch, EventBatch
+from gtea.runtime.device import flush_denormals
+from gtea.sampling.collate import Collator, collator_for
 from gtea.sampling.loader import Loader
 from interleave import machine, medians
 from resident import resident
@@ -53,7 +53,7 @@ RIVALS = ("padded", "packed", "pyg", "tgat")
 _GB = 2**30
 
 
-@tiny_numbers_are_zero()  # as in training; the rivals gain by it too
+@flush_denormals()  # as in training; the rivals gain by it too
 def main() -> None:
     """Measure and report."""
     options = _options()
@@ -85,9 +85,9 @@ class Bench:
         self.collator: Collator = collator_for(self.store, self.store.as_of().cut, self.preprocessing, self.config)
         self.spec = input_spec(self.preprocessing)
 
-    def ours(self) -> NodeClassifier:
+    def ours(self) -> GTEANodeClassifier:
         """GTEA_L+T."""
-        return NodeClassifier(self.config.model, self.spec, 2, seed=0)
+        return GTEANodeClassifier(self.config.model, self.spec, 2, seed=0)
 
     def seeds(self, number: int, size: int) -> np.ndarray[Any, np.dtype[np.int64]]:
         """The accounts of a batch: others in every batch."""
@@ -105,10 +105,9 @@ class Bench:
 
     def tgat_step(self, size: int) -> Callable[[int], object]:
         """The same of TGAT."""
-        config = replace(self.config, model=variant("tgat"))
-        family = family_of(config.model)
-        network = family.classifier(config.model, self.spec, 2, 0)
-        batches = family.node_batches(self.store, self.store.as_of().cut, self.preprocessing, config)
+        config = replace(self.config, model=model_config("tgat"))
+        network = build_classifier(config.model, self.spec, 2, 0)
+        batches = entry_of(config.model).node_batches(self.store, self.store.as_of().cut, self.preprocessing, config)
         return self.step(network, size, batches)
 
     def facts(self) -> dict[str, Any]:

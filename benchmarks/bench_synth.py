@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from gtea.data.payments import PaymentsSpec, write_payments
+from gtea.datasets.payments import PaymentsSpec, write_payments
 
 
 def measure(spec: PaymentsSpec) -> dict[str, float | int | str | None]:

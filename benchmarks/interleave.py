@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 import torch
 
-from gtea.nn.compiled import arithmetic
+from gtea.nn.kernels import arithmetic
 
 
 def medians(ways: Mapping[str, Callable[[int], object]], rounds: int) -> dict[str, float]:

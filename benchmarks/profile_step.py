@@ -22,8 +22,8 @@ from torch.nn import functional
 from torch.profiler import ProfilerActivity, profile
 
 from bench_step import Bench, learn
-from gtea.batch import Batch
-from gtea.nn.classifier import NodeClassifier
+from gtea.models.gtea import GTEANodeClassifier
+from gtea.nn.batch import Batch
 
 
 def main() -> None:
@@ -51,7 +51,7 @@ def main() -> None:
 class Watch:
     """Seconds of each stage, by name, of the model's parts by hooks."""
 
-    def __init__(self, network: NodeClassifier) -> None:
+    def __init__(self, network: GTEANodeClassifier) -> None:
         self.seconds: dict[str, list[float]] = defaultdict(list)
         self._began: dict[int, float] = {}
         gtea = network.gtea

@@ -19,21 +19,22 @@ import numpy as np
 import torch
 from torch import nn
 
-from gtea.batch import Batch, PairBatch
-from gtea.config import InputSpec, ModelConfig, RunConfig, link_defaults, variant, with_settings
-from gtea.nn.link_predictor import LinkPredictor
-from gtea.sampling.inputs import preprocessing_for
-from gtea.sampling.node_features import NodeFeatures
+from gtea.config import InputSpec, ModelConfig, RunConfig, with_settings
+from gtea.features.node_features import NodeFeatures
+from gtea.features.preprocessing import preprocessing_for
+from gtea.models.gtea import GTEALinkNetwork
+from gtea.models.registry import default_config, model_config
+from gtea.nn.batch import Batch, PairBatch
 from gtea.store.store import Store
-from gtea.tasks.links import split_links, with_negatives
-from gtea.training.links import LinkRun
-from gtea.training.loop import silent
-from gtea.training.story import train_task
+from gtea.tasks.link_split import split_links, with_negatives
+from gtea.training.fit import train_task
+from gtea.training.link_task import LinkTask
+from gtea.training.loop import no_report
 
 D_VECTOR = 64
 
 
-class TrainedVectors(LinkPredictor):
+class TrainedVectors(GTEALinkNetwork):
     """GTEA whose node features are looked up in a table that is trained.
 
     Batches name no accounts. One random number each, which is a function of the account, tells them apart.
@@ -53,7 +54,7 @@ class TrainedVectors(LinkPredictor):
         return super().forward(dataclasses.replace(pairs, batch=dataclasses.replace(batch, node_features=known)))
 
 
-class TrainedRun(LinkRun):
+class TrainedRun(LinkTask):
     """A link prediction with trained vectors."""
 
     def network(self, spec: InputSpec) -> nn.Module:
@@ -77,17 +78,17 @@ def configured(head: str, trained: bool, seed: int) -> RunConfig:
         "train.seed": seed,
         "split.protocol": "paper",
     }
-    return with_settings(link_defaults(variant("gtea-l+t")), settings, "trained_vectors")
+    return with_settings(default_config(model_config("gtea-l+t"), "links"), settings, "trained_vectors")
 
 
 def measured(store: Store, head: str, trained: bool, seed: int) -> dict[str, float]:
     """Train, and judge once."""
     split = with_negatives(store, split_links(store, protocol="paper"))
-    kind = TrainedRun if trained else LinkRun
+    kind = TrainedRun if trained else LinkTask
     with tempfile.TemporaryDirectory() as folder:
         config = configured(head, trained, seed)
         run = kind(store, split, config, Path(folder) / "model", torch.device("cpu"))
-        metrics = train_task(run, silent).metrics
+        metrics = train_task(run, no_report).metrics
     names = ("accuracy", "average_precision")
     return {f"{part}_{name}": metrics[part][name] for part in ("validation", "test") for name in names}
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 import gtea
-from gtea.data.payments import PaymentsSpec, generate_payments
+from gtea.datasets.payments import PaymentsSpec, generate_payments
 
 accounts, epochs = map(int, sys.argv[1:] or (1000, 10))
 

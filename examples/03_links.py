@@ -10,7 +10,7 @@ import sys
 from sklearn.metrics import roc_auc_score
 
 import gtea
-from gtea.data.payments import PaymentsSpec, generate_payments
+from gtea.datasets.payments import PaymentsSpec, generate_payments
 
 accounts, epochs = map(int, sys.argv[1:] or (600, 8))
 transactions, _ = generate_payments(PaymentsSpec(accounts=accounts, events=20 * accounts))

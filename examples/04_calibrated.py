@@ -14,7 +14,7 @@ from sklearn.metrics import average_precision_score, brier_score_loss
 from sklearn.model_selection import train_test_split
 
 import gtea
-from gtea.data.payments import PaymentsSpec, generate_payments
+from gtea.datasets.payments import PaymentsSpec, generate_payments
 
 accounts, epochs = map(int, sys.argv[1:] or (1200, 8))
 transactions, labels = generate_payments(PaymentsSpec(accounts=accounts, events=20 * accounts, illicit_share=0.15))

@@ -10,8 +10,8 @@ import sys
 import numpy as np
 
 import gtea
-from gtea.data.payments import PaymentsSpec, generate_payments
-from gtea.sampling.inputs import collator_for
+from gtea.datasets.payments import PaymentsSpec, generate_payments
+from gtea.sampling.collate import collator_for
 from gtea.sampling.neighbours import NeighbourSampler
 
 accounts, epochs = map(int, sys.argv[1:] or (1000, 10))

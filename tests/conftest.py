@@ -14,7 +14,7 @@ import pytest
 from tests.web import Home, serving
 
 from gtea.cli.main import main
-from gtea.store.ingest import ingest
+from gtea.ingestion.ingest import ingest
 from gtea.store.store import Store
 
 hypothesis.settings.register_profile(

@@ -18,17 +18,6 @@ ROOT = Path(__file__).parents[1]
 NUMPY_NAMES = {"int64": "<i8", "int32": "<i4", "uint8": "|u1", "float32": "<f4"}
 
 
-def test_architecture_names_every_module_and_no_other() -> None:
-    text = (ROOT / "ARCHITECTURE.md").read_text()
-    folders = ("data", "store", "tasks", "training", "scoring", "estimators", "reproduce", "tuning")
-    named = set(re.findall(r"`((?:nn|sampling|" + "|".join(folders) + r")/\w+\.py|\w+\.py)`", text))
-    source = ROOT / "src" / "gtea"
-    there = {str(path.relative_to(source)) for folder in folders for path in (source / folder).glob("*.py")}
-    there = {name for name in there if not name.endswith("__init__.py")}
-    assert there - named == set()
-    assert [name for name in named if not (source / name).exists()] == []
-
-
 def test_store_format_documents_every_array_with_its_type() -> None:
     documented: dict[str, str] = {}
     for line in (ROOT / "docs" / "store-format.md").read_text().splitlines():

@@ -31,7 +31,7 @@ def test_each_kind_of_error_has_its_exit_code() -> None:
     ("statement", "forbidden"),
     [
         ("import gtea", {"numpy", "torch", "duckdb", "pyarrow"}),
-        ("from gtea.store.ingest import ingest", {"torch", "pandas"}),
+        ("from gtea.ingestion.ingest import ingest", {"torch", "pandas"}),
         ("import gtea; gtea.open", {"numpy"}),
     ],
 )

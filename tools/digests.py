@@ -162,7 +162,12 @@ SCORES: dict[str, tuple[str, ...]] = {
     "as of 2024-04-01": ("--as-of", "2024-04-01"),
 }
 EXTRA_SETTINGS: dict[str, tuple[str, ...]] = {
-    "with rank inputs and neighbour labels": ("--set", "features.ranks=true", "--set", "features.known=true"),
+    "with rank inputs and neighbour labels": (
+        "--set",
+        "features.rank_inputs=true",
+        "--set",
+        "features.neighbour_labels=true",
+    ),
 }
 
 

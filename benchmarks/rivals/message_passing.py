@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
 from torch_geometric.utils import softmax
 
-from gtea.batch import Batch
+from gtea.nn.batch import Batch
 from rivals.plain_gtea import MakeEncoder, PlainGTEA
 
 

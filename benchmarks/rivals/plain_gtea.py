@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from gtea.batch import Batch
+from gtea.nn.batch import Batch
 from rivals.tree import levels
 
 MakeEncoder = Callable[[int, int], nn.Module]

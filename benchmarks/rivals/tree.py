@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from gtea.batch import Batch
+from gtea.nn.batch import Batch
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from gtea.estimators.classifier import GTEAClassifier
     from gtea.estimators.link_predictor import GTEALinkPredictor
     from gtea.estimators.loading import load
+    from gtea.ingestion.append import append
+    from gtea.ingestion.ingest import ingest
     from gtea.interop import to_pyg
-    from gtea.store.append import append
-    from gtea.store.ingest import ingest
     from gtea.store.store import Store
     from gtea.store.view import View
     from gtea.tasks.link_examples import link_examples
@@ -41,8 +41,8 @@ _HOMES = {
     "GTEALinkPredictor": "gtea.estimators.link_predictor",
     "Store": "gtea.store.store",
     "View": "gtea.store.view",
-    "append": "gtea.store.append",
-    "ingest": "gtea.store.ingest",
+    "append": "gtea.ingestion.append",
+    "ingest": "gtea.ingestion.ingest",
     "link_examples": "gtea.tasks.link_examples",
     "load": "gtea.estimators.loading",
     "to_pyg": "gtea.interop",

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gtea.data.atomic import replacing
 from gtea.errors import UsageError
+from gtea.runtime.files import atomic_write
 from gtea.store.export import events_in_time_order
 from gtea.store.view import View
 
@@ -44,9 +44,9 @@ def write_pyg(view: View, out: Path) -> int:
 
     data = to_pyg(view)
     content = save({name: data[name].contiguous() for name in ("src", "dst", "t", "msg")})
-    with replacing(out.with_suffix(".accounts.parquet")) as stream:
+    with atomic_write(out.with_suffix(".accounts.parquet")) as stream:
         pq.write_table(pa.table({"account": view.store.accounts.to_arrow()}), stream)
-    with replacing(out) as stream:
+    with atomic_write(out) as stream:
         stream.write(content)
     return int(data.num_events)
 

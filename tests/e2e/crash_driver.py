@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from gtea.store.append import append
-from gtea.store.ingest import ingest
+from gtea.ingestion.append import append
+from gtea.ingestion.ingest import ingest
 from gtea.store.manifest import read_manifest
 from gtea.store.verify import verify
 

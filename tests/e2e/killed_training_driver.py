@@ -167,7 +167,7 @@ def folds(words: list[str], folder: Path) -> None:
 def main() -> None:
     folder, mode, count, seed = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     words, whole = sys.argv[6:], folder / "whole"
-    assert run([*words, "--set", "train.workers=0", "--out", str(folder / "warm")]) == 0
+    assert run([*words, "--set", "--out", str(folder / "warm")]) == 0
     started = time.monotonic()
     finish([*words, "--out", str(whole)])
     seconds = time.monotonic() - started

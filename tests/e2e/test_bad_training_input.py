@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from gtea.cli.main import main
-from gtea.store.ingest import ingest
+from gtea.ingestion.ingest import ingest
 from gtea.store.store import Store
 
 Run = Callable[..., Any]
@@ -25,7 +25,7 @@ QUICK = tuple(
     word
     for setting in (
         "model.d_node=4", "model.d_edge=4", "model.d_mlp=4", "model.d_time=2", "sampling.fanout=2",
-        "sampling.max_events=4", "train.epochs=1", "train.workers=0",
+        "sampling.max_events=4", "train.epochs=1", 
     )
     for word in ("--set", setting)
 )  # fmt: skip
@@ -198,8 +198,8 @@ def test_unknown_accounts_are_left_out_and_counted_if_asked(gtea: Run, world: Wo
     assert (trained.code, said in trained.out) == (0, True), trained.err
     folds = gtea("train", world.store, *labels, *QUICK, "--folds", 3, "--out", tmp_path / "f")
     assert (folds.code, said in folds.out) == (0, True), folds.err
-    judged = gtea("evaluate", world.nodes, world.store, *labels)
-    assert (judged.code, said in judged.out) == (0, True), judged.err
+    metrics_of = gtea("evaluate", world.nodes, world.store, *labels)
+    assert (metrics_of.code, said in metrics_of.out) == (0, True), metrics_of.err
     assert json.loads(gtea("evaluate", world.nodes, world.store, *labels, "--json").out)["labels"]["unknown"] == {
         "accounts": 2, "rows": 3, "first": ["zz", "yy"],
     }  # fmt: skip

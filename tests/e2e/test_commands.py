@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from gtea.nn.compiled import kernels
+from gtea.nn.kernels import kernels
 
 Run = Callable[..., Any]
 GTEA = Path(sys.executable).with_name("gtea")

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.web import Home
 
-from gtea.data.datasets import DATASETS
+from gtea.datasets.catalog import DATASETS
 
 Run = Callable[..., Any]
 HEADER = "user_id,item_id,timestamp,state_label,comma_separated_list_of_features\n"
@@ -286,7 +286,7 @@ def test_wikipedia_is_the_papers(gtea: Run, data_folder: Path, tmp_path: Path) -
 
 @pytest.mark.slow
 def test_the_next_command_trains_on_wikipedia(gtea: Run, data_folder: Path, tmp_path: Path) -> None:
-    """With little of each account's surroundings: a full training takes too long for a test."""
+    """With little of each account's full_subgraph: a full training takes too long for a test."""
     facts = prepared(gtea, "wikipedia", tmp_path / "w")
     short = ["train.epochs=1", "sampling.fanout=2", "sampling.max_events=2", "sampling.batch_size=512"]
     settings = [word for setting in short for word in ("--set", setting)]

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from gtea.data.payments import PaymentsSpec, write_payments
-from gtea.store.ingest import ingest
+from gtea.datasets.payments import PaymentsSpec, write_payments
+from gtea.ingestion.ingest import ingest
 
 GTEA = Path(sys.executable).with_name("gtea")
 DRIVER = Path(__file__).with_name("killed_training_driver.py")

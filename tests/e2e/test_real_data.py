@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from gtea.data.copies import require_copy
-from gtea.data.datasets import dataset
+from gtea.datasets.catalog import dataset
+from gtea.datasets.copies import require_copy
 
 # Nodes, edges, events and self-loops of each, as the README of the copies says.
 SETS: dict[str, tuple[int, int, int, int]] = {

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from gtea.data.payments import PaymentsSpec, write_payments
-from gtea.store.ingest import ingest
+from gtea.datasets.payments import PaymentsSpec, write_payments
+from gtea.ingestion.ingest import ingest
 from gtea.store.store import Store
 from gtea.tasks.labels import read_labels
 

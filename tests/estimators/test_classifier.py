@@ -125,8 +125,8 @@ def test_the_command_line_scores_with_it(
         rows = {row["account"]: float(row[f"p_{fitted.classes_[0]}"]) for row in csv.DictReader(stream)}
     expected = fitted.predict_proba(examples[0])[:, 0]
     np.testing.assert_allclose([rows[account] for account in examples[0]], expected, rtol=1e-9)
-    judged = gtea("evaluate", tmp_path / "m", store.path, "--labels", store.path.parent / "labels.csv", "--json")
-    assert json.loads(judged.out)["accounts"] == len(examples[0])
+    metrics_of = gtea("evaluate", tmp_path / "m", store.path, "--labels", store.path.parent / "labels.csv", "--json")
+    assert json.loads(metrics_of.out)["accounts"] == len(examples[0])
 
 
 def test_a_model_of_gtea_train_can_be_loaded(
@@ -144,11 +144,11 @@ def test_a_model_of_gtea_train_can_be_loaded(
 @pytest.mark.parametrize(
     "settings",
     [
-        {"features.ranks": True, "model.dropout": np.float64(0.3)},
+        {"features.rank_inputs": True, "model.dropout": np.float64(0.3)},
         {"model.family": "tree"},
-        {"model.tree_beside": False},
+        {"hybrid": False},
     ],
-    ids=["gtea+tree", "tree", "gtea"],
+    ids=["hybrid", "tree", "gtea"],
 )
 def test_what_was_loaded_trains_as_it_was_trained(
     store: Store, fitted: GTEAClassifier, examples: Any, tmp_path: Path, settings: dict[str, Any]

@@ -23,7 +23,7 @@ import gtea as package
 from gtea.errors import DataError, ModelError, UsageError
 from gtea.estimators.classifier import GTEAClassifier
 from gtea.estimators.link_predictor import GTEALinkPredictor
-from gtea.store.ingest import ingest
+from gtea.ingestion.ingest import ingest
 from gtea.store.store import Store
 from gtea.tasks.link_examples import link_examples
 
@@ -173,7 +173,8 @@ def test_cloning_shares_the_store(shop: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"model.dropout": 0.3, "split.train_windows": 2}, {"model.family": "tree", "features.pairs": True}]
+    "settings",
+    [{"model.dropout": 0.3, "split.train_windows": 2}, {"model.family": "tree", "features.pair_statistics": True}],
 )
 def test_what_was_loaded_trains_as_it_was_trained(shop: Store, tmp_path: Path, settings: dict[str, Any]) -> None:
     head = "dot" if "model.family" in settings else "ordered_pair"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from gtea.data.payments import PaymentsSpec, write_payments
+from gtea.datasets.payments import PaymentsSpec, write_payments
 from gtea.estimators.classifier import GTEAClassifier
-from gtea.store.ingest import ingest
+from gtea.ingestion.ingest import ingest
 from gtea.tasks.labels import read_labels
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import torch
 
-from gtea.batch import Batch, Histories
 from gtea.config import InputSpec
+from gtea.nn.batch import Batch, Histories
 
 SPEC = InputSpec(d_node_features=3, d_event_features=2, shortest_period=0.5, longest_period=100.0)
 

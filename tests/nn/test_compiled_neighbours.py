@@ -7,10 +7,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gtea.nn import whole_graph
-from gtea.nn.compiled import kernels
-from gtea.nn.slots import Slots
-from gtea.nn.whole_graph import neighbourhoods
+from gtea.nn import full_graph as whole_graph
+from gtea.nn.batch import Slots
+from gtea.nn.full_graph import attended_run
+from gtea.nn.kernels import kernels
 
 COMPILED = kernels()
 pytestmark = pytest.mark.skipif(
@@ -40,10 +40,10 @@ def test_it_equals_its_twin(
     neighbour = torch.randint(13, (num_slots,), generator=generator)
     target = torch.randint(num_targets, (num_slots,), generator=generator).sort().values
     slots = Slots(target, neighbour, torch.arange(num_slots), alpha)
-    run = neighbourhoods(range(num_targets), slots, e_tilde)
+    run = attended_run(range(num_targets), slots, e_tilde)
     with COMPILED.use_instruction_set(instruction_set):
         mine = whole_graph._sum_relu(from_node, w_e, run, 4)
-    double = neighbourhoods(range(num_targets), Slots(target, neighbour, slots.edge, alpha.double()), e_tilde.double())
+    double = attended_run(range(num_targets), Slots(target, neighbour, slots.edge, alpha.double()), e_tilde.double())
     theirs = whole_graph._sum_relu(from_node.double(), w_e.double(), double, 4)
     torch.testing.assert_close(mine.double(), theirs, atol=1e-5, rtol=1e-5)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.nn.examples import seeded
 from torch import Tensor
 
-from gtea.nn.compiled import kernels
+from gtea.nn.kernels import kernels
 from gtea.nn.time2vec import Time2Vec
 
 COMPILED = kernels()

@@ -8,9 +8,10 @@ import pytest
 import torch
 from tests.nn.examples import SPEC, histories_of, seeded
 
-from gtea.batch import SENT
-from gtea.config import InputSpec, ModelConfig, variant
+from gtea.config import InputSpec, ModelConfig
 from gtea.errors import UsageError
+from gtea.features.event_features import SENT
+from gtea.models.registry import model_config
 from gtea.nn.edge_encoder import EdgeEncoder
 
 
@@ -24,7 +25,7 @@ def test_time_and_features_side_by_side() -> None:
 
 
 def test_without_time_encoding_the_time_is_not_read() -> None:
-    encoder = EdgeEncoder(variant("gtea-l"), SPEC, seeded())
+    encoder = EdgeEncoder(model_config("gtea-l"), SPEC, seeded())
     histories = histories_of([2, 1], dtype=torch.float32)
     elsewhen = dataclasses.replace(histories, time=histories.time + 50)
     assert torch.equal(encoder.embed(histories), encoder.embed(elsewhen))
@@ -32,7 +33,7 @@ def test_without_time_encoding_the_time_is_not_read() -> None:
 
 
 def test_both_encoders_have_one_build_one_time_encoding_and_parameters_of_their_own() -> None:
-    encoder = EdgeEncoder(variant("gtea-tx+t"), SPEC, seeded())
+    encoder = EdgeEncoder(model_config("gtea-tx+t"), SPEC, seeded())
     mine, theirs = (dict(part.named_parameters()) for part in (encoder.enc_i, encoder.enc_a))
     assert {name: p.shape for name, p in mine.items()} == {name: p.shape for name, p in theirs.items()}
     assert not any(torch.equal(mine[name], theirs[name]) for name in mine)
@@ -40,7 +41,7 @@ def test_both_encoders_have_one_build_one_time_encoding_and_parameters_of_their_
 
 
 def test_embedding_alone_is_the_same_embedding() -> None:
-    encoder = EdgeEncoder(variant("gtea-l+t"), SPEC, seeded())
+    encoder = EdgeEncoder(model_config("gtea-l+t"), SPEC, seeded())
     histories = histories_of([2, 0, 3], dtype=torch.float32)
     e_tilde, alpha_tilde = encoder(histories)
     assert torch.equal(encoder.embed(histories), e_tilde)
@@ -49,13 +50,13 @@ def test_embedding_alone_is_the_same_embedding() -> None:
 
 
 def test_statistics_have_their_own_size() -> None:
-    encoder = EdgeEncoder(variant("gtea-he"), SPEC, seeded())
+    encoder = EdgeEncoder(model_config("gtea-he"), SPEC, seeded())
     assert encoder.d_edge == 4 * SPEC.d_event_features
     assert encoder.a.shape == (encoder.d_edge,)
 
 
 def test_statistics_with_time_reach_the_time_encoding() -> None:
-    config = dataclasses.replace(variant("gtea-he"), time_encoding=True, d_time=3)
+    config = dataclasses.replace(model_config("gtea-he"), time_encoding=True, d_time=3)
     encoder = EdgeEncoder(config, SPEC, seeded())
     assert encoder.d_edge == 4 * (SPEC.d_event_features + 3)
     e_tilde, _ = encoder(histories_of([4, 1, 0], dtype=torch.float32))
@@ -67,7 +68,7 @@ def test_statistics_with_time_reach_the_time_encoding() -> None:
 
 def test_events_with_neither_features_nor_time_are_refused() -> None:
     with pytest.raises(UsageError) as refusal:
-        EdgeEncoder(variant("gtea-l"), InputSpec(3, 0, 1.0, 2.0), seeded())
+        EdgeEncoder(model_config("gtea-l"), InputSpec(3, 0, 1.0, 2.0), seeded())
     assert str(refusal.value) == (
         "model.time_encoding must be true where events have no features (got false and 0 features). "
         "Set model.time_encoding = true or name a feature column."
@@ -75,18 +76,18 @@ def test_events_with_neither_features_nor_time_are_refused() -> None:
 
 
 def test_events_without_features_have_their_times() -> None:
-    encoder = EdgeEncoder(variant("gtea-l+t"), InputSpec(3, 0, 1.0, 2.0), seeded())
+    encoder = EdgeEncoder(model_config("gtea-l+t"), InputSpec(3, 0, 1.0, 2.0), seeded())
     assert encoder.embed(histories_of([2, 1], d_event=0)).shape == (2, 64)
 
 
 @pytest.mark.parametrize("name", ["gtea-he", "gtea-l", "gtea-l+t", "gtea-tx+t"])
 def test_the_other_end_sees_the_same_but_who_sent(name: str) -> None:
-    encoder = EdgeEncoder(variant(name), SPEC, seeded()).eval()
+    encoder = EdgeEncoder(model_config(name), SPEC, seeded()).eval()
     histories = histories_of([3, 0, 9, 1], dtype=torch.float32)
     features = histories.features.clone()
     features[:, SENT] *= -1
     with torch.no_grad():
-        e_here, alpha_here, e_there, alpha_there = encoder.both_looks(histories)
+        e_here, alpha_here, e_there, alpha_there = encoder.encode_both_ends(histories)
         for made, expected in zip((e_here, alpha_here), encoder(histories), strict=True):
             assert torch.equal(made, expected)
         turned = dataclasses.replace(histories, features=features)

@@ -76,7 +76,7 @@ def test_ranks_of_an_account_are_read_where_there_are_some() -> None:
 
 def test_votes_of_known_classes_count_alike_for_every_class() -> None:
     """Swap what is known of two classes, and their votes are swapped."""
-    head = NodeHead(CONFIG, 3, seeded(), d_ranks=8, d_known=6)
+    head = NodeHead(CONFIG, 3, seeded(), d_ranks=8, d_neighbour_labels=6)
     told = torch.rand(4, 8, generator=seeded(4))
     swapped = told[:, [0, 1, 3, 2, 4, 6, 5, 7]]
     assert head.vote is not None

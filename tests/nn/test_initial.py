@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from tests.nn.examples import seeded
 
-from gtea.nn.initial import linear, uniform
+from gtea.nn.linear import linear, uniform
 
 
 def test_the_global_generator_is_neither_read_nor_moved() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from tests.nn.examples import seeded
 
-from gtea.nn.layer import AggregationLayer
-from gtea.nn.slots import Slots
+from gtea.nn.batch import Slots
+from gtea.nn.model import AggregationLayer
 
 OFFSET = torch.tensor([0, 4, 4, 6, 9])
 NEIGHBOUR = torch.tensor([1, 2, 3, 0, 3, 1, 2, 0, 1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from tests.nn.examples import seeded
 
-from gtea.nn.mlp import MLP
+from gtea.nn.linear import MLP
 
 
 def test_dropout_only_while_training() -> None:

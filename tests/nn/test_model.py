@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from tests.nn.allocation import largest_tensor
 from tests.nn.examples import SPEC, histories_of, part_of, random_batch, seeded
 
-from gtea.batch import Batch
-from gtea.config import VARIANTS, InputSpec, ModelConfig, variant
+from gtea.config import InputSpec, ModelConfig
+from gtea.models.registry import GTEA_VARIANTS, model_config
+from gtea.nn.batch import Batch, Slots
+from gtea.nn.groups import SegmentGroups
 from gtea.nn.model import GTEA
-from gtea.nn.normalisers.groups import SegmentGroups
-from gtea.nn.slots import Slots
 
-every_variant = pytest.mark.parametrize("name", VARIANTS)
+every_variant = pytest.mark.parametrize("name", GTEA_VARIANTS)
 
 
 def model_of(name: str, **changes: object) -> GTEA:
-    model = GTEA(dataclasses.replace(variant(name), **changes), SPEC, seeded(5))  # type: ignore[arg-type]
+    model = GTEA(dataclasses.replace(model_config(name), **changes), SPEC, seeded(5))  # type: ignore[arg-type]
     with torch.no_grad():
         model.edge_encoder.a.mul_(10)
     return model
@@ -38,7 +38,7 @@ def test_the_order_of_neighbours_edges_and_nodes_changes_nothing(name: str, seed
 
 
 def shuffled(batch: Batch, seed: int) -> Batch:
-    """The same neighbourhoods: neighbours in other places, edges and the outermost nodes under other numbers."""
+    """The same attended_run: neighbours in other places, edges and the outermost nodes under other numbers."""
     generator = seeded(seed)
     places = torch.stack([torch.randperm(batch.edge.shape[1], generator=generator) for _ in batch.edge])
     edges = torch.randperm(batch.histories.num_edges, generator=generator)
@@ -77,8 +77,8 @@ def test_node_features_beyond_the_limit_count_as_the_limit() -> None:
     batch = random_batch((9, 9, 9), fan_out=5, seed=3)
     far = dataclasses.replace(batch, node_features=batch.node_features * 100)
     held = dataclasses.replace(batch, node_features=(batch.node_features * 100).clamp(-2, 2))
-    free = GTEA(variant("gtea-l"), SPEC, seeded(1)).double()
-    limited = GTEA(dataclasses.replace(variant("gtea-l"), node_limit=2.0), SPEC, seeded(1)).double()
+    free = GTEA(model_config("gtea-l"), SPEC, seeded(1)).double()
+    limited = GTEA(dataclasses.replace(model_config("gtea-l"), node_limit=2.0), SPEC, seeded(1)).double()
     torch.testing.assert_close(limited(far), free(held), atol=0, rtol=0)
     assert not torch.allclose(limited(far), free(far))
 
@@ -87,17 +87,17 @@ def test_node_features_beyond_the_limit_count_as_the_limit() -> None:
 def test_the_weights_are_a_function_of_the_seed(name: str) -> None:
     torch.manual_seed(0)
     before = torch.get_rng_state()
-    one = GTEA(variant(name), SPEC, seeded(1)).state_dict()
+    one = GTEA(model_config(name), SPEC, seeded(1)).state_dict()
     assert torch.equal(torch.get_rng_state(), before)
     torch.manual_seed(99)
-    same, other = (GTEA(variant(name), SPEC, seeded(seed)).state_dict() for seed in (1, 2))
+    same, other = (GTEA(model_config(name), SPEC, seeded(seed)).state_dict() for seed in (1, 2))
     assert all(torch.equal(one[key], same[key]) for key in one)
     assert any(not torch.equal(one[key], other[key]) for key in one)
 
 
 @every_variant
 def test_every_parameter_gets_a_gradient(name: str) -> None:
-    model = GTEA(dataclasses.replace(variant(name), num_encoder_layers=2), SPEC, seeded(5))
+    model = GTEA(dataclasses.replace(model_config(name), num_encoder_layers=2), SPEC, seeded(5))
     model(random_batch(dtype=torch.float32)).square().sum().backward()
     assert [key for key, p in model.named_parameters() if p.grad is None or not p.grad.any()] == []
 
@@ -126,7 +126,7 @@ def test_seeds_that_nobody_knows() -> None:
     """No neighbour and no edge in the whole batch: only the nodes' own features count."""
     nothing = torch.full((2, 3), -1)
     batch = Batch((2, 2, 2), torch.rand(2, 3), nothing, nothing, histories_of([], dtype=torch.float32))
-    for name in VARIANTS:
+    for name in GTEA_VARIANTS:
         z = model_of(name)(batch)
         assert z.shape == (2, 64)
         assert z.isfinite().all()
@@ -152,7 +152,7 @@ def test_what_the_attention_discards_costs_nothing() -> None:
         edge,
         histories_of([1] * edge.numel(), dtype=torch.float32),
     )
-    model = GTEA(dataclasses.replace(variant("gtea-he"), num_layers=1, d_mlp=4096), SPEC, seeded())
+    model = GTEA(dataclasses.replace(model_config("gtea-he"), num_layers=1, d_mlp=4096), SPEC, seeded())
     with torch.no_grad():
         model.edge_encoder.a.mul_(1e6)
     assert largest_tensor(lambda: model(batch)) < num_targets * fan_out * 4096 / 3

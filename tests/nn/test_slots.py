@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from tests.nn.examples import random_batch
 
-from gtea.nn.slots import Slots
+from gtea.nn.batch import Slots
 
 
 def test_a_batch_and_a_graph_give_the_same_slots() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from tests.nn.examples import seeded
 
-from gtea.nn.soft_bins import NUM_BINS, SoftBins
+from gtea.nn.heads import NUM_BINS, SoftBins
 
 
 def test_bins_fill_up_one_after_the_other() -> None:

@@ -11,13 +11,13 @@ import math
 import torch
 from torch import Tensor
 
-from gtea.batch import Batch
+from gtea.nn.batch import Batch
 from gtea.nn.edge_encoder import EdgeEncoder
 from gtea.nn.encoders.lstm import LSTMEncoder
 from gtea.nn.encoders.self_attention import SelfAttention
 from gtea.nn.encoders.sequence_encoder import SequenceEncoder
 from gtea.nn.encoders.transformer import TransformerBlock, TransformerEncoder
-from gtea.nn.mlp import MLP
+from gtea.nn.linear import MLP
 from gtea.nn.model import GTEA
 from gtea.nn.time2vec import Time2Vec
 

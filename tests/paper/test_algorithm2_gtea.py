@@ -10,8 +10,9 @@ from tests.nn.examples import SPEC, random_batch, seeded
 from tests.paper import naive
 from tests.paper.agreement import assert_agrees, both_precisions
 
-from gtea.batch import Batch
-from gtea.config import VARIANTS, InputSpec, ModelConfig, variant
+from gtea.config import InputSpec, ModelConfig
+from gtea.models.registry import GTEA_VARIANTS, model_config
+from gtea.nn.batch import Batch
 from gtea.nn.model import GTEA
 
 SMALL = {"d_node": 6, "d_edge": 8, "d_time": 5, "d_mlp": 7}
@@ -31,9 +32,9 @@ def check(config: ModelConfig, batch: Batch, dtype: torch.dtype, spec: InputSpec
 
 
 @both_precisions
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", GTEA_VARIANTS)
 def test_every_variant_is_algorithm_2(name: str, dtype: torch.dtype) -> None:
-    check(dataclasses.replace(variant(name), **SMALL), random_batch(seed=1), dtype)
+    check(dataclasses.replace(model_config(name), **SMALL), random_batch(seed=1), dtype)
 
 
 @both_precisions
@@ -63,7 +64,7 @@ def test_nodes_without_features(dtype: torch.dtype) -> None:
 
 def test_the_example_has_sparse_weights_shared_edges_and_an_empty_history() -> None:
     batch = random_batch(seed=1)
-    model = GTEA(dataclasses.replace(variant("gtea-l+t"), **SMALL), SPEC, seeded(3)).double()
+    model = GTEA(dataclasses.replace(model_config("gtea-l+t"), **SMALL), SPEC, seeded(3)).double()
     with torch.no_grad():
         model.edge_encoder.a.mul_(10)
     alpha = model.embed(batch).alpha

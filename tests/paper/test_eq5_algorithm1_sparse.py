@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.paper import naive
 from torch import Tensor
 
-from gtea.nn.normalisers.groups import DenseGroups, Groups, SegmentGroups
-from gtea.nn.normalisers.normaliser import Normaliser
+from gtea.nn.groups import DenseGroups, Groups, SegmentGroups
+from gtea.nn.normalisers import Normaliser
 
 logits = st.lists(st.floats(-4, 4, width=32).map(lambda value: round(value, 2)), max_size=7)
 targets = st.lists(logits, min_size=1, max_size=6)

@@ -7,8 +7,8 @@ from tests.nn.examples import seeded
 from tests.paper import naive
 from tests.paper.agreement import assert_agrees, both_precisions
 
-from gtea.nn.layer import AggregationLayer
-from gtea.nn.slots import Slots
+from gtea.nn.batch import Slots
+from gtea.nn.model import AggregationLayer
 
 OFFSET = torch.tensor([0, 3, 3, 5])
 NEIGHBOUR = torch.tensor([1, 4, 2, 0, 1])

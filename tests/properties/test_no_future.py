@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.properties.graphs import CUT, FUTURE, PAST, columns, futures, in_memory, pasts, random_events
 
+from gtea.features.account_statistics import statistics
+from gtea.features.preprocessing import fit_preprocessing
+from gtea.ingestion.ingest import ingest
 from gtea.sampling.collate import Collator
-from gtea.sampling.events import EventCollator
-from gtea.sampling.fitting import fit_preprocessing
-from gtea.sampling.identity import keys_of_nodes
+from gtea.sampling.event_batches import EventCollator
 from gtea.sampling.negatives import NegativeSampler
-from gtea.sampling.rows import NodeRows, PairAges, PairRows
-from gtea.sampling.statistics import statistics
-from gtea.store.ingest import ingest
+from gtea.sampling.tabular import NodeRows, PairRecency, PairRows
+from gtea.store.account_keys import keys_of_nodes
 
 
 def everything(view, *, strategy, max_events):
@@ -39,7 +39,7 @@ def for_baselines(view, nodes, preprocessing, strategy):
     tensors = [degrees, events.node_features, events.reached, events.age, events.event_features]
     tensors += [NodeRows(view, preprocessing).batch(nodes)]
     src, dst = (ends.ravel() for ends in np.meshgrid(nodes, nodes))
-    tensors += [rows(view, preprocessing).batch(src, dst) for rows in (PairRows, PairAges)]
+    tensors += [rows(view, preprocessing).batch(src, dst) for rows in (PairRows, PairRecency)]
     return [events.num_within, *(tensor.numpy().tobytes() for tensor in tensors)]
 
 

@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 from tests.properties.graphs import CUT, PAST, columns, futures, in_memory, pasts, random_events
 
 from gtea.config import FeaturesConfig, InputSpec, ModelConfig, RunConfig, SamplingConfig
-from gtea.inference import LinkScorer, NodeScorer
-from gtea.nn.classifier import NodeClassifier
-from gtea.nn.link_predictor import LinkPredictor
-from gtea.sampling.inputs import collator_for, input_spec, preprocessing_for
-from gtea.sampling.known import known_labels
-from gtea.sampling.pairs import PairCollator
-from gtea.sampling.statistics import statistics
-from gtea.store.ingest import ingest
+from gtea.features.account_statistics import statistics
+from gtea.features.neighbour_labels import neighbour_labels_of
+from gtea.features.preprocessing import input_spec, preprocessing_for
+from gtea.ingestion.ingest import ingest
+from gtea.models.gtea import GTEALinkNetwork, GTEANodeClassifier
+from gtea.sampling.collate import collator_for
+from gtea.sampling.pair_batches import PairCollator
+from gtea.scoring.sampled import LinkScorer, NodeScorer
 from gtea.store.store import Store
 
 CPU = torch.device("cpu")
@@ -76,14 +76,14 @@ configs = st.builds(
 
 
 @functools.cache
-def networks(model: ModelConfig, spec: InputSpec) -> tuple[NodeClassifier, LinkPredictor]:
-    return NodeClassifier(model, spec, 3, seed=1), LinkPredictor(model, spec, seed=2)
+def networks(model: ModelConfig, spec: InputSpec) -> tuple[GTEANodeClassifier, GTEALinkNetwork]:
+    return GTEANodeClassifier(model, spec, 3, seed=1), GTEALinkNetwork(model, spec, seed=2)
 
 
 def scores(store: Store, config: RunConfig, kind: str) -> list[bytes]:
     """What networks say of the accounts of the past, or of pairs of them, as of the cut."""
     nodes = np.array([store.node(account) for account in PAST])
-    labels = known_labels(store, nodes[::2], np.arange(len(nodes[::2])) % 3, ["bad", "good", "odd"])
+    labels = neighbour_labels_of(store, nodes[::2], np.arange(len(nodes[::2])) % 3, ["bad", "good", "odd"])
     preprocessing = preprocessing_for(store, CUT, config, known=labels)
     classifier, predictor = networks(config.model, input_spec(preprocessing))
     collator, rest = collator_for(store, CUT, preprocessing, config), (config.sampling.batch_size, CPU, 0)
@@ -124,7 +124,7 @@ def test_scores_do_know_the_past() -> None:
 
 QUICK = (
     "model.d_node=4", "model.d_edge=4", "model.d_mlp=4", "model.d_time=2", "sampling.fanout=3", "sampling.max_events=4",
-    "sampling.batch_size=8", "train.epochs=2", "train.workers=0", "train.metric=average_precision",
+    "sampling.batch_size=8", "train.epochs=2", "train.metric=average_precision",
 )  # fmt: skip
 MANY = [f"p{i:02}" for i in range(44)]
 STRANGERS = ["a", "p05x", "z"]

@@ -13,8 +13,8 @@ import hypothesis.strategies as st
 import numpy as np
 import pyarrow as pa
 
-from gtea.store.append import append
-from gtea.store.ingest import ingest
+from gtea.ingestion.append import append
+from gtea.ingestion.ingest import ingest
 from gtea.store.store import Store
 from gtea.store.verify import verify
 

@@ -3,8 +3,8 @@ import pytest
 import torch
 
 from gtea.errors import UsageError
+from gtea.features.preprocessing import fit_preprocessing
 from gtea.sampling.collate import Collator, distinct
-from gtea.sampling.fitting import fit_preprocessing
 
 KINDS = ("given", "statistics", "random")
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from gtea.errors import UsageError
-from gtea.sampling.fitting import fit_preprocessing
-from gtea.sampling.history_reader import HistoryReader
+from gtea.features.preprocessing import fit_preprocessing
+from gtea.sampling.collate import HistoryReader
 
 
 @pytest.mark.parametrize("max_events", [0, 1, 3])

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from gtea.errors import UsageError
+from gtea.features.preprocessing import fit_preprocessing
 from gtea.sampling.collate import Collator
-from gtea.sampling.fitting import fit_preprocessing
 from gtea.sampling.loader import Loader
 
 

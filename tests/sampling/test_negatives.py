@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from gtea.errors import DataError
-from gtea.sampling.graph import graph_of
 from gtea.sampling.negatives import NegativeSampler, linked
+from gtea.store.graph import graph_of
 from gtea.store.memory import store_in_memory
 
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from gtea.sampling.graph import graph_of
-from gtea.sampling.recency import recency_ranks
+from gtea.sampling.neighbours import recency_ranks
+from gtea.store.graph import graph_of
 
 
 @pytest.mark.parametrize("directed", [False, True])

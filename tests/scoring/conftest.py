@@ -11,12 +11,10 @@ import pytest
 import torch
 
 from gtea.config import ModelConfig, RunConfig
-from gtea.config.run import SamplingConfig
+from gtea.config.run_config import SamplingConfig
+from gtea.features.preprocessing import Preprocessing, fit_preprocessing, input_spec
 from gtea.nn.model import GTEA
 from gtea.sampling.collate import Collator
-from gtea.sampling.fitting import fit_preprocessing
-from gtea.sampling.inputs import input_spec
-from gtea.sampling.preprocessing import Preprocessing
 from gtea.store.memory import store_in_memory
 from gtea.store.store import Store
 from gtea.store.view import View

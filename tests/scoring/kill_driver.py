@@ -18,7 +18,7 @@ import torch
 
 from gtea.scoring.edge_cache import edge_cache
 from gtea.scoring.exact import ExactEmbedder
-from gtea.scoring.model import NodeModel
+from gtea.scoring.scorer import NodeModel
 from gtea.store.store import Store
 
 

@@ -16,17 +16,17 @@ import numpy as np
 import pytest
 import torch
 
-from gtea.checkpoint import SavedModel, load_model, save_model
 from gtea.config import read_config
-from gtea.data.payments import PaymentsSpec, write_payments
+from gtea.datasets.payments import PaymentsSpec, write_payments
 from gtea.errors import StoreError, UsageError
-from gtea.nn.classifier import NodeClassifier
-from gtea.sampling.inputs import input_spec, preprocessing_for
+from gtea.features.preprocessing import input_spec, preprocessing_for
+from gtea.ingestion.ingest import ingest
+from gtea.models.gtea import GTEANodeClassifier
+from gtea.models.model_folder import SavedModel, load_model, save_model
 from gtea.scoring.edge_cache import edge_cache, model_digest
 from gtea.scoring.exact import ExactEmbedder
-from gtea.scoring.model import NodeModel
-from gtea.scoring.way import EXACT, Way
-from gtea.store.ingest import ingest
+from gtea.scoring.options import EXACT, ScoringOptions
+from gtea.scoring.scorer import NodeModel
 from gtea.store.store import Store
 
 CPU = torch.device("cpu")
@@ -61,7 +61,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Ready:
     )
     preprocessing = preprocessing_for(store, store.end, config)
     spec = input_spec(preprocessing)
-    network = NodeClassifier(config.model, spec, 2, seed=0)
+    network = GTEANodeClassifier(config.model, spec, 2, seed=0)
     described = {
         "run": config.to_json(), "task": "nodes", "classes": ["a", "b"], "positive": "a", "input": vars(spec),
     }  # fmt: skip
@@ -197,18 +197,18 @@ def test_through_the_command_line(gtea: Callable[..., Any], ready: Ready, tmp_pa
 
 
 def test_evaluate_and_score_agree(gtea: Callable[..., Any], ready: Ready, tmp_path: Path) -> None:
-    """Every label made from the scores themselves is judged right."""
+    """Every label made from the scores themselves is metrics_of right."""
     out = tmp_path / "s.csv"
     gtea("score", ready.folder / "model", ready.store.path, "--out", out)
     rows = [line.replace('"', "").split(",") for line in out.read_text().splitlines()[1:]]
     threshold = float(rows[len(rows) // 2][1])
     labels = [f"{row[0]},{'a' if float(row[1]) >= threshold else 'b'}" for row in rows]
     (tmp_path / "l.csv").write_text("\n".join(["account,label", *labels]) + "\n")
-    judged = gtea("evaluate", ready.folder / "model", ready.store.path, "--labels", tmp_path / "l.csv", "--json")
-    assert json.loads(judged.out)["metrics"]["roc_auc"] == 1.0
-    assert json.loads(judged.out)["sampled"] is False
+    metrics_of = gtea("evaluate", ready.folder / "model", ready.store.path, "--labels", tmp_path / "l.csv", "--json")
+    assert json.loads(metrics_of.out)["metrics"]["roc_auc"] == 1.0
+    assert json.loads(metrics_of.out)["sampled"] is False
 
 
 def test_a_way_that_can_not_be(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--sampled, --cache"):
-        Way(sampled=True, cache=tmp_path)
+        ScoringOptions(sampled=True, cache=tmp_path)

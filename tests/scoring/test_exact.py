@@ -12,23 +12,24 @@ import pytest
 import torch
 from tests.paper import naive
 
-from gtea.config import VARIANTS, ModelConfig, variant
+from gtea.config import ModelConfig
 from gtea.errors import UsageError
-from gtea.sampling.history_reader import HistoryReader
-from gtea.sampling.surroundings import surroundings
+from gtea.models.registry import GTEA_VARIANTS, model_config
+from gtea.sampling.collate import HistoryReader
+from gtea.sampling.subgraph import full_subgraph
 from gtea.scoring.edge_pass import EdgePass, batch_starts
 from gtea.scoring.exact import ExactEmbedder, target_runs
 from gtea.store.memory import store_in_memory
 
 CPU = torch.device("cpu")
 SMALL = {"d_node": 6, "d_edge": 8, "d_time": 5, "d_mlp": 7}
-every_variant = pytest.mark.parametrize("name", VARIANTS)
+every_variant = pytest.mark.parametrize("name", GTEA_VARIANTS)
 every_attention = pytest.mark.parametrize("attention", ["sparsemax", "softmax", "entmax15"])
 both_directions = pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 
 
 def small(name: str = "gtea-l+t", **changes: Any) -> ModelConfig:
-    return dataclasses.replace(variant(name), **SMALL, **changes)
+    return dataclasses.replace(model_config(name), **SMALL, **changes)
 
 
 def embedder(case: Any) -> ExactEmbedder:
@@ -108,7 +109,7 @@ def test_a_few_accounts_cost_their_surroundings_only(case_of: Any) -> None:
     names = [f"n{i:03d}" for i in range(100)]
     store = store_in_memory(names[:-1], names[1:], np.arange(99), features={"x": np.ones(99)})
     case = case_of(store, small())
-    around = surroundings(HistoryReader(case.view, case.preprocessing, 0).graph, np.array([50]), 2)
+    around = full_subgraph(HistoryReader(case.view, case.preprocessing, 0).graph, np.array([50]), 2)
     assert around.num_within == (1, 3, 5)
     assert sorted(around.nodes.tolist()) == [48, 49, 50, 51, 52]
     assert len(around.slot) == 2 + 4
@@ -123,7 +124,7 @@ def test_edge_by_edge_is_target_by_target(
 ) -> None:
     """Accounts that deal with themselves, edges beyond the cut, and the same rows whichever way they were made."""
     case = case_of(make_store(directed=directed), small(name, attention=attention))
-    around = surroundings(HistoryReader(case.view, case.preprocessing, 5).graph, np.arange(14), 2)
+    around = full_subgraph(HistoryReader(case.view, case.preprocessing, 5).graph, np.arange(14), 2)
     assert embedder(case)._in_pairs(around)
     by_edge = exact(case)
     monkeypatch.setattr("gtea.scoring.exact._ROWS_AT_A_TIME", 2)
@@ -136,12 +137,12 @@ def test_edge_by_edge_is_target_by_target(
 def test_a_few_accounts_are_not_asked_edge_by_edge(make_store: Any, case_of: Any) -> None:
     case = case_of(make_store(num_events=40), small())
     graph = HistoryReader(case.view, case.preprocessing, 0).graph
-    assert not embedder(case)._in_pairs(surroundings(graph, np.array([store_node(case, "loner")]), 1))
+    assert not embedder(case)._in_pairs(full_subgraph(graph, np.array([store_node(case, "loner")]), 1))
 
 
 def test_what_the_attention_discards_is_not_embedded(make_store: Any, case_of: Any) -> None:
     case = case_of(make_store(), small())
-    around = surroundings(HistoryReader(case.view, case.preprocessing, 5).graph, np.arange(14), 2)
+    around = full_subgraph(HistoryReader(case.view, case.preprocessing, 5).graph, np.arange(14), 2)
     runs = embedder(case)._fresh(around)
     assert all(len(run.e_tilde) == len(run.slots.alpha) for run in runs)
     assert sum(len(run.e_tilde) for run in runs) < len(around.slot)
@@ -160,15 +161,15 @@ def test_the_size_of_batches_and_parts_changes_rounding_only(
 ) -> None:
     case = case_of(make_store(), small(name))
     expected = exact(case)
-    around = surroundings(HistoryReader(case.view, case.preprocessing, 5).graph, np.arange(14), 2)
+    around = full_subgraph(HistoryReader(case.view, case.preprocessing, 5).graph, np.arange(14), 2)
     reader = HistoryReader(case.view, case.preprocessing, 5)
     looks = around.looks(range(len(around.offset) - 1))
     large = EdgePass(case.gtea.edge_encoder, reader, CPU).encode(*looks, print)
-    for max_looks, max_events, part in ((1, 1, 1), (7, 20, 3), (1000, 9, 5)):
-        tiny = EdgePass(case.gtea.edge_encoder, reader, CPU, max_looks=max_looks, max_events=max_events)
+    for max_slots, max_events, part in ((1, 1, 1), (7, 20, 3), (1000, 9, 5)):
+        tiny = EdgePass(case.gtea.edge_encoder, reader, CPU, max_slots=max_slots, max_events=max_events)
         rows = tiny.encode(*looks, lambda done: None)
         torch.testing.assert_close(rows.e_tilde, large.e_tilde, atol=1e-6, rtol=0)
-        monkeypatch.setattr("gtea.nn.whole_graph.aggregate_graph.__kwdefaults__", {"part": part})
+        monkeypatch.setattr("gtea.nn.full_graph.aggregate_graph.__kwdefaults__", {"part": part})
         monkeypatch.setattr("gtea.scoring.exact.EdgePass", lambda *given, tiny=tiny: tiny)
         torch.testing.assert_close(exact(case), expected, atol=1e-6, rtol=0)
 
@@ -184,7 +185,7 @@ def test_no_batch_holds_more_events_than_it_may(make_store: Any, case_of: Any, m
         return histories
 
     monkeypatch.setattr(HistoryReader, "read", counted)
-    limits = {"max_looks": 1000, "max_events": 9}
+    limits = {"max_slots": 1000, "max_events": 9}
     monkeypatch.setattr("gtea.scoring.exact.EdgePass", functools.partial(EdgePass, **limits))
     torch.testing.assert_close(exact(case), expected, atol=1e-6, rtol=0)
     assert len(sizes) > 10
@@ -257,7 +258,7 @@ def test_a_node_named_twice_is_refused(make_store: Any, case_of: Any) -> None:
 
 def test_runs_of_targets_leave_nobody_out_and_stop_at_each_hop() -> None:
     looks = np.array([3, 0, 50, 1, 1, 1, 9, 0])
-    edges = EdgePass(None, None, CPU, max_looks=10, max_events=20)  # type: ignore[arg-type]
+    edges = EdgePass(None, None, CPU, max_slots=10, max_events=20)  # type: ignore[arg-type]
     runs = target_runs(looks, 4 * looks, (4, 8, 11), edges)
     assert [target for run in runs for target in run] == list(range(8))
     assert runs == [range(2), range(2, 3), range(3, 4), range(4, 6), range(6, 7), range(7, 8)]

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from gtea.errors import UsageError
+from gtea.ingestion.ingest import ingest
 from gtea.interop import to_pyg, write_pyg
 from gtea.store.export import export_events
-from gtea.store.ingest import ingest
 from gtea.store.store import Store
 
 Make = Callable[..., Store]

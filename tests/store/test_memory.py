@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gtea.store.ingest import ingest
+from gtea.ingestion.ingest import ingest
 from gtea.store.memory import store_in_memory
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from gtea.errors import StoreError
-from gtea.store.ingest import ingest
+from gtea.ingestion.ingest import ingest
 from gtea.store.store import Store
 from gtea.store.verify import verify
 

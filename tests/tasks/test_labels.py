@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from gtea.errors import DataError, UsageError
+from gtea.store.memory import store_in_memory
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels, positive_class, read_labels
 
@@ -152,10 +153,17 @@ def test_labels_as_they_stood_before_a_cut(shop: Store) -> None:
     words, moments = ["ok", "bad", "mule", "ok", "bad"], [5, 50, 50, 10, 9]
     frame = pa.table({"account": [f"a{i}" for i in range(5)], "label": words, "known_at": moments})
     labels = read_labels(frame, shop)
-    before = labels.known_before(50)
+    before = labels.existing_before(shop.as_of(50))
     assert by_name(before, shop) == {"a0": "ok", "a3": "ok", "a4": "bad"}
     assert before.classes == ("bad", "ok")
     assert before.known_later == 2
-    assert labels.known_before(51).known_later == 0
-    timeless = read_labels(frame.drop_columns(["known_at"]), shop)
-    assert timeless.known_before(0) is timeless
+    assert labels.existing_before(shop.as_of(51)).known_later == 0
+
+
+def test_a_class_that_only_later_accounts_have_does_not_exist_yet() -> None:
+    store = store_in_memory(["a", "b", "z"], ["b", "c", "a"], [1, 2, 90])
+    frame = pa.table({"account": ["a", "b", "c", "z"], "label": ["ok", "bad", "ok", "mule"]})
+    before = read_labels(frame, store).existing_before(store.as_of(50))
+    assert by_name(before, store) == {"a": "ok", "b": "bad", "c": "ok"}
+    assert (before.classes, before.no_event_yet) == (("bad", "ok"), 1)
+    assert read_labels(frame, store).existing_before(store.as_of()).classes == ("bad", "mule", "ok")

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gtea.errors import DataError, UsageError
-from gtea.store.ingest import ingest
+from gtea.ingestion.ingest import ingest
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels, read_labels
 from gtea.tasks.splits import Split, boundaries, first_events, stratified_folds, temporal_split, validation_split

@@ -10,12 +10,12 @@ import pytest
 import torch
 
 from gtea.config import RunConfig, read_config
-from gtea.data.payments import PaymentsSpec, write_payments
-from gtea.store.ingest import ingest
+from gtea.datasets.payments import PaymentsSpec, write_payments
+from gtea.ingestion.ingest import ingest
 from gtea.store.store import Store
 from gtea.tasks.labels import positive_class, read_labels
 from gtea.tasks.splits import temporal_split
-from gtea.training.nodes import NodeRun
+from gtea.training.node_task import NodeTask
 
 QUICK = (
     "model.d_node=8", "model.d_edge=8", "model.d_mlp=8", "model.d_time=4", "sampling.fanout=4", "sampling.max_events=8",
@@ -41,14 +41,14 @@ def payments(tmp_path_factory: pytest.TempPathFactory) -> Payments:
 
 
 @pytest.fixture
-def run_of(payments: Payments, tmp_path: Path) -> Callable[..., NodeRun]:
+def run_of(payments: Payments, tmp_path: Path) -> Callable[..., NodeTask]:
     """A quick run in a folder of its own."""
 
-    def make(name: str = "m", *settings: str, config: RunConfig | None = None) -> NodeRun:
+    def make(name: str = "m", *settings: str, config: RunConfig | None = None) -> NodeTask:
         labels = read_labels(payments.labels, payments.store)
         resolved = config or read_config(None, [*QUICK, *settings])
         split = temporal_split(labels, payments.store)
-        return NodeRun(
+        return NodeTask(
             payments.store, labels, positive_class(labels), split, resolved, tmp_path / name, torch.device("cpu")
         )
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from gtea.training.loop import Listener, Report
+from gtea.training.loop import TrainingListener, TrainingReport
 
 
 class Killed(BaseException):
     """What a kill looks like from inside: nobody catches it."""
 
 
-def killed_after(reports: int) -> Listener:
+def killed_after(reports: int) -> TrainingListener:
     """A listener that ends the run after so many reports."""
-    seen: list[Report] = []
+    seen: list[TrainingReport] = []
 
-    def listener(report: Report) -> None:
+    def listener(report: TrainingReport) -> None:
         seen.append(report)
         if len(seen) == reports:
             raise Killed

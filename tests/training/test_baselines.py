@@ -13,18 +13,19 @@ import pytest
 import torch
 from tests.training.kills import Killed, killed_after, weights_digest
 
-from gtea.config import BASELINES, read_config
+from gtea.config import read_config
 from gtea.errors import ModelError
-from gtea.scoring.model import LinkModel, NodeModel
-from gtea.store.ingest import ingest
+from gtea.ingestion.ingest import ingest
+from gtea.models.registry import BASELINES
+from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels, labels_of, positive_class
-from gtea.tasks.links import split_links
+from gtea.tasks.link_split import split_links
 from gtea.tasks.splits import temporal_split
-from gtea.training.links import LinkRun
-from gtea.training.loop import silent
-from gtea.training.nodes import NodeRun
-from gtea.training.story import train_task
+from gtea.training.fit import train_task
+from gtea.training.link_task import LinkTask
+from gtea.training.loop import no_report
+from gtea.training.node_task import NodeTask
 
 NETWORKS = [name for name in BASELINES if name not in ("tree", "edgebank")]
 CLASSIFIERS = [*NETWORKS, "tree"]
@@ -79,19 +80,19 @@ def labels_in(store: Store) -> Labels:
     return labels_of(nodes, targets, ("small", "big"), store, "users", np.ones(len(nodes)))
 
 
-def node_run(store: Store, folder: Path, family: str, *settings: str, as_of: int | None = 240) -> NodeRun:
+def node_run(store: Store, folder: Path, family: str, *settings: str, as_of: int | None = 240) -> NodeTask:
     labels = labels_in(store)
     config = read_config(None, [f"model.family={family}", *SMALL, *settings])
     split = temporal_split(labels, store, as_of=as_of)
-    return NodeRun(store, labels, positive_class(labels, "big"), split, config, folder, CPU)
+    return NodeTask(store, labels, positive_class(labels, "big"), split, config, folder, CPU)
 
 
-def link_run(store: Store, folder: Path, family: str, *settings: str) -> LinkRun:
+def link_run(store: Store, folder: Path, family: str, *settings: str) -> LinkTask:
     config = read_config(None, [f"model.family={family}", *SMALL, *settings])
-    return LinkRun(store, split_links(store), config, folder, CPU)
+    return LinkTask(store, split_links(store), config, folder, CPU)
 
 
-RUNS: dict[str, Callable[..., NodeRun | LinkRun]] = {"nodes": node_run, "links": link_run}
+RUNS: dict[str, Callable[..., NodeTask | LinkTask]] = {"nodes": node_run, "links": link_run}
 every_task_and_family = pytest.mark.parametrize(
     ("task", "family"), [*(("nodes", name) for name in CLASSIFIERS), *(("links", name) for name in BASELINES)]
 )
@@ -111,8 +112,8 @@ def test_the_same_seed_gives_the_same_bytes_and_the_card_says_what_it_is(
     store: Store, tmp_path: Path, task: str, family: str
 ) -> None:
     first, again = (RUNS[task](store, tmp_path / name, family) for name in "ab")
-    model = train_task(first, silent)
-    train_task(again, silent)
+    model = train_task(first, no_report)
+    train_task(again, no_report)
     assert weights_digest(first.folder) == weights_digest(again.folder)
     card = (first.folder / "MODEL_CARD.md").read_text()
     assert family in card.lower() or "trees" in card
@@ -128,19 +129,19 @@ def test_the_same_seed_gives_the_same_bytes_and_the_card_says_what_it_is(
 def test_a_killed_run_goes_on_to_the_same_bytes(store: Store, tmp_path: Path, task: str, family: str) -> None:
     whole = RUNS[task](store, tmp_path / "whole", family)
     killed = RUNS[task](store, tmp_path / "killed", family, "train.checkpoint_seconds=0")
-    train_task(whole, silent)
+    train_task(whole, no_report)
     with pytest.raises(Killed):
         train_task(killed, killed_after(2))
-    train_task(killed, silent, resume=True)
+    train_task(killed, no_report, resume=True)
     assert weights_digest(killed.folder) == weights_digest(whole.folder)
 
 
 def test_a_run_that_is_fitted_at_once_can_be_resumed(store: Store, tmp_path: Path) -> None:
     whole, broken = (node_run(store, tmp_path / name, "tree") for name in ("whole", "broken"))
-    train_task(whole, silent)
-    train_task(broken, silent)
+    train_task(whole, no_report)
+    train_task(broken, no_report)
     (broken.folder / "manifest.json").unlink()
-    train_task(broken, silent, resume=True)
+    train_task(broken, no_report, resume=True)
     assert weights_digest(broken.folder) == weights_digest(whole.folder)
 
 
@@ -156,8 +157,8 @@ def test_the_future_changes_neither_weights_nor_scores(store: Store, tmp_path: P
     changed = stored(rows, tmp_path / "s")
     assert changed.num_nodes == store.num_nodes + 1
     other = RUNS[task](changed, tmp_path / "b", family)
-    train_task(run, silent)
-    train_task(other, silent)
+    train_task(run, no_report)
+    train_task(other, no_report)
     assert weights_digest(run.folder) == weights_digest(other.folder)
     before, after = (scores(task, run.folder, events, cut) for events in (store, changed))
     # The order of the accounts moves, and with it that of sums within a batch.
@@ -170,7 +171,7 @@ LEARN = ("train.epochs=25", "train.patience=25", "model.dropout=0", "train.metri
 @pytest.mark.parametrize("family", CLASSIFIERS)
 def test_what_accounts_do_is_learnt(shops: Store, tmp_path: Path, family: str) -> None:
     run = node_run(shops, tmp_path / "m", family, *LEARN, as_of=None)
-    accuracy = train_task(run, silent).metrics["test"]["accuracy"]
+    accuracy = train_task(run, no_report).metrics["test"]["accuracy"]
     # A GCN and a GAT hardly tell an account from the shops around it, which everybody pays.
     assert accuracy >= (0.7 if family in ("gcn", "gat") else 0.9)
 
@@ -178,7 +179,7 @@ def test_what_accounts_do_is_learnt(shops: Store, tmp_path: Path, family: str) -
 @pytest.mark.parametrize("family", ["ecconv", "tgat"])
 def test_events_tell_where_accounts_have_no_features_of_their_own(shops: Store, tmp_path: Path, family: str) -> None:
     run = node_run(shops, tmp_path / "m", family, *LEARN, "features.nodes=random", "features.d_random=2", as_of=None)
-    assert train_task(run, silent).metrics["test"]["accuracy"] >= 0.9
+    assert train_task(run, no_report).metrics["test"]["accuracy"] >= 0.9
 
 
 @pytest.mark.parametrize("family", BASELINES)
@@ -186,12 +187,12 @@ def test_habits_are_learnt(store: Store, tmp_path: Path, family: str) -> None:
     settings = ("features.nodes=random", "features.d_random=16", "train.epochs=20", "train.patience=20")
     run = link_run(store, tmp_path / "m", family, *settings, "model.dropout=0")
     least = 0.9 if family in ("tree", "edgebank") else 0.6
-    assert train_task(run, silent).metrics["test"]["average_precision"] > least
+    assert train_task(run, no_report).metrics["test"]["average_precision"] > least
 
 
 def test_embeddings_are_there_for_networks_only(store: Store, tmp_path: Path) -> None:
     for family in ("graphsage", "tree"):
-        train_task(node_run(store, tmp_path / family, family, "train.epochs=1"), silent)
+        train_task(node_run(store, tmp_path / family, family, "train.epochs=1"), no_report)
     users = np.array([store.node("u00"), store.node("u01")])
     assert NodeModel.open(tmp_path / "graphsage", CPU).embeddings(store, 240, users).shape == (2, 8)
     with pytest.raises(ModelError, match="model: has no embeddings"):
@@ -206,7 +207,7 @@ def test_a_tree_has_the_statistics_besides_the_node_table_and_no_ages(store: Sto
         events, src="src", dst="dst", time="time", features=["amount"], time_unit="step", nodes=table, node_id="id",
         node_features=["age"], out=tmp_path / "s",
     )  # fmt: skip
-    model = train_task(node_run(with_table, tmp_path / "m", "tree"), silent)
+    model = train_task(node_run(with_table, tmp_path / "m", "tree"), no_report)
     nodes = model.preprocessing["nodes"]
     assert nodes["kinds"] == ("given", "statistics")
     assert "both_amount_mean" in nodes["statistics"]["names"]
@@ -216,23 +217,23 @@ def test_a_tree_has_the_statistics_besides_the_node_table_and_no_ages(store: Sto
 def test_links_are_foretold_with_ages_and_accounts_without(gtea: Any, store: Store, tmp_path: Path) -> None:
     words = ("train", store.path, "--task", "links", "--variant", "tree", "--out")
     assert gtea(*words, tmp_path / "on").code == 0
-    assert gtea(*words, tmp_path / "off", "--set", "features.ages=false").code == 0
+    assert gtea(*words, tmp_path / "off", "--set", "features.recency=false").code == 0
     on, off = (json.loads((tmp_path / name / "preprocessing.json").read_text()) for name in ("on", "off"))
     assert set(on["nodes"]["statistics"]["names"]) - set(off["nodes"]["statistics"]["names"]) == {
         f"{side}_since_{which}" for side in ("out", "in", "both") for which in ("first", "last")
     }
-    assert not read_config(None).features.ages
+    assert not read_config(None).features.recency
 
 
 def test_accounts_are_told_what_stayed_and_links_are_not(gtea: Any, store: Store, tmp_path: Path) -> None:
     words = ("train", store.path, "--task", "links", "--variant", "tree", "--out")
     assert gtea(*words, tmp_path / "off").code == 0
-    assert gtea(*words, tmp_path / "on", "--set", "features.flows=true").code == 0
+    assert gtea(*words, tmp_path / "on", "--set", "features.net_flow=true").code == 0
     on, off = (json.loads((tmp_path / name / "preprocessing.json").read_text()) for name in ("on", "off"))
     told = set(on["nodes"]["statistics"]["names"]) - set(off["nodes"]["statistics"]["names"])
     assert told == {f"{name}_{feature}" for feature in store.features for name in ("net", "left")}
     assert told
-    assert read_config(None).features.flows
+    assert read_config(None).features.net_flow
 
 
 def test_from_the_command_line(gtea: Any, store: Store, shops: Store, tmp_path: Path) -> None:
@@ -241,8 +242,8 @@ def test_from_the_command_line(gtea: Any, store: Store, shops: Store, tmp_path: 
     outcome = gtea("train", shops.path, "--labels", labels, "--variant", "tree", "--folds", 3, "--out", tmp_path / "f")
     assert outcome.code == 0, outcome.err
     model = tmp_path / "f" / "fold-1"
-    judged = json.loads(gtea("evaluate", model, shops.path, "--labels", labels, "--json").out)
-    assert judged["metrics"]["accuracy"] >= 0.9
+    metrics_of = json.loads(gtea("evaluate", model, shops.path, "--labels", labels, "--json").out)
+    assert metrics_of["metrics"]["accuracy"] >= 0.9
     assert "210 accounts as of" in gtea("score", model, shops.path, "--out", tmp_path / "scores.csv").out
     words = ("train", store.path, "--task", "links", "--variant", "edgebank", "--out", tmp_path / "bank")
     assert "test average_precision" in gtea(*words).out

@@ -23,9 +23,9 @@ def trained(gtea: Run, payments: Any, tmp_path: Path, quick: tuple[str, ...]) ->
 
 
 def test_train_evaluate_score(gtea: Run, payments: Any, trained: Path, tmp_path: Path) -> None:
-    judged = json.loads(gtea("evaluate", trained, payments.store.path, "--labels", payments.labels, "--json").out)
-    assert judged["accounts"] == 200
-    assert set(judged["metrics"]) >= {"accuracy", "macro_f1", "average_precision", "prevalence", "roc_auc"}
+    metrics_of = json.loads(gtea("evaluate", trained, payments.store.path, "--labels", payments.labels, "--json").out)
+    assert metrics_of["accounts"] == 200
+    assert set(metrics_of["metrics"]) >= {"accuracy", "macro_f1", "average_precision", "prevalence", "roc_auc"}
     out = tmp_path / "scores.csv"
     scored = gtea("score", trained, payments.store.path, "--out", out)
     assert scored.code == 0, scored.err

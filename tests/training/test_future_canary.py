@@ -23,12 +23,12 @@ from sklearn.metrics import roc_auc_score
 
 from gtea.config import read_config
 from gtea.estimators.classifier import GTEAClassifier
-from gtea.store.ingest import ingest
+from gtea.ingestion.ingest import ingest
 from gtea.store.store import Store
-from gtea.tasks.links import split_links
-from gtea.training.links import LinkRun
-from gtea.training.loop import silent
-from gtea.training.story import train_task
+from gtea.tasks.link_split import split_links
+from gtea.training.fit import train_task
+from gtea.training.link_task import LinkTask
+from gtea.training.loop import no_report
 
 CUT, END = 1_000, 2_000
 ACCOUNTS, TRAINED = 800, 200
@@ -95,8 +95,8 @@ def test_through_the_shell(gtea: Callable[..., Any], canary: Canary, tmp_path: P
     model, when = tmp_path / "m", ("--as-of", as_of)
     trained = gtea("train", canary.store.path, "--labels", known, *when, *words, "--out", model)
     assert trained.code == 0, trained.err
-    judged = gtea("evaluate", model, canary.store.path, "--labels", unseen, *when, "--json")
-    judge(json.loads(judged.out)["metrics"]["roc_auc"], as_of)
+    metrics_of = gtea("evaluate", model, canary.store.path, "--labels", unseen, *when, "--json")
+    judge(json.loads(metrics_of.out)["metrics"]["roc_auc"], as_of)
 
 
 @pytest.mark.slow
@@ -121,6 +121,6 @@ def test_links_that_nothing_foretells(tmp_path: Path) -> None:
     table = pa.table({"src": src, "dst": dst, "time": np.arange(4_000), "amount": rng.normal(size=4_000)})
     store = ingest(table, src="src", dst="dst", time="time", features=["amount"], time_unit="step", out=tmp_path / "s")
     config = read_config(None, [*SETTINGS[:-3], "train.epochs=2", "model.link_head=pair", "train.metric=roc_auc"])
-    run = LinkRun(store, split_links(store), config, tmp_path / "m", torch.device("cpu"))
+    run = LinkTask(store, split_links(store), config, tmp_path / "m", torch.device("cpu"))
     assert len(run.split.test) == 400
-    assert abs(train_task(run, silent).metrics["test"]["roc_auc"] - 0.5) < 0.1
+    assert abs(train_task(run, no_report).metrics["test"]["roc_auc"] - 0.5) < 0.1

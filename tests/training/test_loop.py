@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gtea.cli.output import training_line
-from gtea.training.loop import Report
-from gtea.training.nodes import NodeRun
-from gtea.training.story import train_task
+from gtea.training.fit import train_task
+from gtea.training.loop import TrainingReport
+from gtea.training.node_task import NodeTask
 
 
-def test_reports_follow_the_run_to_its_end(run_of: Callable[..., NodeRun]) -> None:
-    reports: list[Report] = []
+def test_reports_follow_the_run_to_its_end(run_of: Callable[..., NodeTask]) -> None:
+    reports: list[TrainingReport] = []
     run = run_of()
     model = train_task(run, reports.append)
     ends = [report for report in reports if report.row is not None]
@@ -24,7 +24,7 @@ def test_reports_follow_the_run_to_its_end(run_of: Callable[..., NodeRun]) -> No
     assert ends[-1].best == model.metrics["validation"]["macro_f1"]
 
 
-def test_the_line_names_loss_metric_and_speed(run_of: Callable[..., NodeRun]) -> None:
+def test_the_line_names_loss_metric_and_speed(run_of: Callable[..., NodeTask]) -> None:
     lines: list[str] = []
     train_task(run_of(), lambda report: lines.append(training_line(report)))
     assert lines[0].startswith("epoch 1 of 3: loss ")

@@ -4,7 +4,7 @@
 the first states; ``attend_last`` is the top layer of a Transformer; ``times_and_features`` makes the events that both
 read; ``sum_neighbours`` is what a layer sums up over a whole graph. gtea works without this package: each has a twin in
 PyTorch there (``gtea.nn.encoders.ragged_lstm``, ``gtea.nn.encoders.self_attention``, ``gtea.nn.time2vec``,
-``gtea.nn.whole_graph``), which says the same to 1e-5.
+``gtea.nn.full_graph``), which says the same to 1e-5.
 
 The machine's best instruction set is found at run time. The same machine, thread count and input give the same bytes,
 and a history's result doesn't depend on the others in its batch, not by a bit.

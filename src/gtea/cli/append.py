@@ -36,7 +36,7 @@ def command(store: str, files: tuple[str, ...], as_json: bool, **options: Any) -
       gtea append payments.store overlapping.csv --on-duplicate drop
     """
     from gtea.cli.info import show
-    from gtea.store.append import append
+    from gtea.ingestion.append import append
 
     with progress_bar() as progress:
         opened = append(store, list(files), progress=progress, **options)

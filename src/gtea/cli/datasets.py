@@ -36,7 +36,7 @@ def list_command(as_json: bool) -> None:
 
     Copies are looked for in GTEA_DATA/NAME (a folder of your own) and among the downloads.
     """
-    from gtea.data.datasets import DATASETS
+    from gtea.datasets.catalog import DATASETS
 
     rows = [_row(name) for name in DATASETS]
     if as_json:
@@ -50,8 +50,8 @@ def list_command(as_json: bool) -> None:
 
 
 def _row(name: str) -> dict[str, Any]:
-    from gtea.data.copies import find_copy
-    from gtea.data.datasets import dataset
+    from gtea.datasets.catalog import dataset
+    from gtea.datasets.copies import find_copy
 
     known = dataset(name)
     found = find_copy(known)
@@ -84,9 +84,9 @@ def fetch_command(name: str, to: str | None, url: str | None, sha256: str | None
     A download that was cut goes on where it stopped. A file appears only once it is whole and its sha256 is right: the
     published one where gtea knows it, else that of the first fetch, which is recorded beside the file.
     """
-    from gtea.data.copies import by_hand, download_folder
-    from gtea.data.datasets import dataset
-    from gtea.data.fetch import Wanted, fetch
+    from gtea.datasets.catalog import dataset
+    from gtea.datasets.copies import by_hand, download_folder
+    from gtea.datasets.fetch import Wanted, fetch
     from gtea.errors import UsageError
 
     known = dataset(name)
@@ -129,8 +129,8 @@ def prepare_command(
 
     The files come from --from, or else from GTEA_DATA/NAME, or else from what was fetched. Safe to repeat.
     """
-    from gtea.data.datasets import dataset
-    from gtea.reproduce.prepare import prepare
+    from gtea.datasets.catalog import dataset
+    from gtea.datasets.prepare import prepare
 
     known = dataset(name)
     with progress_bar() as progress:

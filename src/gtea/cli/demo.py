@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gtea.cli.output import json_option, print_json, printable, progress_bar, training_bar
-from gtea.config import HYBRID
 
 if TYPE_CHECKING:
     from gtea.training.request import NodeRequest
@@ -28,7 +27,7 @@ _ILLICIT_SHARE = 0.3
 def command(out: str, accounts: int, events: int, as_json: bool) -> None:
     """Generate payments, ingest them, train GTEA, and rank the accounts; a tree on account statistics to compare.
 
-    Both are trained on the earliest 60 % of the accounts and judged on the latest 20 %. A few minutes on two cores.
+    Both are trained on the earliest 60 % of the accounts and metrics_of on the latest 20 %. A few minutes on two cores.
     Safe to repeat: the store of an earlier run is replaced, and its model used again if it would come out the same.
     """
     started = time.monotonic()
@@ -54,8 +53,8 @@ def command(out: str, accounts: int, events: int, as_json: bool) -> None:
 
 
 def _make_store(folder: Path, accounts: int, events: int) -> None:
-    from gtea.data.payments import PaymentsSpec, write_payments
-    from gtea.store.ingest import ingest
+    from gtea.datasets.payments import PaymentsSpec, write_payments
+    from gtea.ingestion.ingest import ingest
 
     with progress_bar() as progress:
         progress("generating payments", None)
@@ -86,8 +85,8 @@ def _train(request: NodeRequest, out: Path) -> dict[str, Any]:
     """The test figures of the model: trained now, or by an earlier demo from the same data and settings."""
     import shutil
 
-    from gtea.checkpoint import load_model
     from gtea.errors import ModelError
+    from gtea.models.model_folder import load_model
     from gtea.training.request import run_once
 
     try:
@@ -113,7 +112,7 @@ def _rank(folder: Path, request: NodeRequest) -> list[dict[str, Any]]:
 
 
 def _show(facts: dict[str, Any], folder: Path) -> None:
-    click.echo(f"\n{'test, latest 20 % of accounts':<32}{HYBRID:>10}{'tree':>10}")
+    click.echo(f"\n{'test, latest 20 % of accounts':<32}{'hybrid':>10}{'tree':>10}")
     for name in ("macro_f1", "accuracy", "average_precision", "roc_auc"):
         click.echo(f"{name:<32}{facts['gtea'][name]:>10.4f}{facts['tree'][name]:>10.4f}")
     click.echo("\nthe ten most suspicious accounts")

@@ -90,7 +90,7 @@ def _kernels() -> str:
     """What the LSTM runs on, as a model would choose it now."""
     # Imported here: without torch there is nothing to choose, and doctor must say so instead of breaking.
     try:
-        from gtea.nn.compiled import kernels
+        from gtea.nn.kernels import kernels
 
         found = kernels()
     except (ImportError, UsageError) as error:

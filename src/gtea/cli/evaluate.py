@@ -46,17 +46,22 @@ def command(
       gtea evaluate payments.model payments.store --labels later.csv
       gtea evaluate links.model payments.store --pairs met.csv --as-of 2024-06-01
     """
+    from gtea.runtime.device import resolve_device
     from gtea.scoring.evaluate import evaluate_accounts, evaluate_pairs
-    from gtea.scoring.way import Way
-    from gtea.training.device import resolve_device
+    from gtea.scoring.options import ScoringOptions
 
     if (labels is None) == (pairs is None):
         raise UsageError("--labels, --pairs: give one of them: labelled accounts, or labelled pairs.")
     if labels is not None and positive is not None:
         raise UsageError("--positive: has no meaning with --labels: the model knows its own. Leave it out.")
     with progress_bar() as progress:
-        way = Way(sampled, None if cache is None else Path(cache), progress)
-        asked: dict[str, Any] = {"as_of": as_of, "unknown": unknown, "way": way, "device": resolve_device(device)}
+        options = ScoringOptions(sampled, None if cache is None else Path(cache), progress)
+        asked: dict[str, Any] = {
+            "as_of": as_of,
+            "unknown": unknown,
+            "options": options,
+            "device": resolve_device(device),
+        }
         if pairs is None:
             result = evaluate_accounts(Path(model), Path(store), labels, **asked)
         else:

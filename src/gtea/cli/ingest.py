@@ -6,14 +6,7 @@ from typing import Any
 
 import click
 
-from gtea.cli.output import (
-    any_date_option,
-    bad_rows_option,
-    json_option,
-    memory_option,
-    names_option,
-    progress_bar,
-)
+from gtea.cli.output import any_date_option, bad_rows_option, json_option, memory_option, names_option, progress_bar
 
 
 @click.command("ingest")
@@ -76,7 +69,7 @@ def command(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
       gtea ingest wikipedia.csv.gz --format jodie --out wikipedia.store
     """
     from gtea.cli.info import show
-    from gtea.store.ingest import ingest
+    from gtea.ingestion.ingest import ingest
 
     with progress_bar() as progress:
         store = ingest(list(files), progress=progress, **options)

@@ -12,8 +12,8 @@ import click
 from click.core import ParameterSource
 
 if TYPE_CHECKING:
-    from gtea.data.workbench import Progress
-    from gtea.training.loop import Listener, Report
+    from gtea.runtime.progress import Progress
+    from gtea.training.loop import TrainingListener, TrainingReport
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on standard output.")
 memory_option = click.option(
@@ -74,7 +74,7 @@ def names_option(flag: str, help: str) -> Callable[[Any], Any]:
 
 @contextlib.contextmanager
 def progress_bar() -> Iterator[Progress]:
-    """A progress bar on standard error; silent where that is not a terminal."""
+    """A progress bar on standard error; no_report where that is not a terminal."""
     if not sys.stderr.isatty():
         yield lambda stage, done: None
         return
@@ -97,15 +97,15 @@ def progress_bar() -> Iterator[Progress]:
 
 
 @contextlib.contextmanager
-def training_bar() -> Iterator[Listener]:
-    """A progress bar for training on standard error; silent where that is not a terminal.
+def training_bar() -> Iterator[TrainingListener]:
+    """A progress bar for training on standard error; no_report where that is not a terminal.
 
     The time left is that of all epochs: patience may end the run before.
     """
-    from gtea.training.loop import silent
+    from gtea.training.loop import no_report
 
     if not sys.stderr.isatty():
-        yield silent
+        yield no_report
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -114,14 +114,14 @@ def training_bar() -> Iterator[Listener]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("training", total=1.0)
 
-        def show(report: Report) -> None:
+        def show(report: TrainingReport) -> None:
             done = (report.epoch + report.done) / report.epochs
             bar.update(task, description=training_line(report), completed=done)
 
         yield show
 
 
-def training_line(report: Report) -> str:
+def training_line(report: TrainingReport) -> str:
     """Where training stands, in one line."""
     best = "" if report.best is None else f", best {report.metric.replace('_', ' ')} {report.best:.4f}"
     speed = f"{report.events_per_second:,.0f} events/s"

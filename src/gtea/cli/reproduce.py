@@ -17,12 +17,12 @@ from gtea.cli.tune import trial_line
 from gtea.errors import UsageError
 
 if TYPE_CHECKING:
-    from gtea.reproduce.ablation import Comparison
-    from gtea.reproduce.experiment import Experiment
-    from gtea.reproduce.plan import Plan, Point
-    from gtea.reproduce.rows import Row
-    from gtea.reproduce.study import Listener, Standing
-    from gtea.reproduce.subject import Subject
+    from gtea.experiments.paper.ablation import Comparison
+    from gtea.experiments.paper.experiment import Experiment
+    from gtea.experiments.paper.plan import Plan, Point
+    from gtea.experiments.paper.rows import Row
+    from gtea.experiments.paper.run_jobs import JobListener, JobStatus
+    from gtea.experiments.paper.subject import Subject
 
 _LISTS = ("--data", "--models", "--axes")
 
@@ -120,7 +120,7 @@ def table1_command(models: tuple[str, ...], as_json: bool, **options: Any) -> No
       gtea reproduce table1 --data ethereum_phishing --protocol paper --jobs 2
       gtea reproduce table1 --data bitcoin_otc --models gtea-l+t tree --set train.epochs=30
     """
-    from gtea.reproduce.plan import checked_models, model_points
+    from gtea.experiments.paper.plan import checked_models, model_points
 
     checked_models(models)  # a misspelt name is told before any data are looked for
     _each(options, as_json, lambda data: model_points(data.task, models), lambda found: _table1(found, models))
@@ -136,13 +136,13 @@ def ablation_command(models: tuple[str, ...], axes: tuple[str, ...], as_json: bo
     """GTEA with one thing changed at a time, on the same folds or seeds.
 
     attention: sparsemax, softmax, entmax15. time: with and without +T. edges: hand-made (GTEA_HE) and learnt.
-    max_events and fanout: how much of the surroundings is read. What Table 1 has is not run again.
+    max_events and fanout: how much of the full_subgraph is read. What Table 1 has is not run again.
 
     \b
       gtea reproduce ablation --data ethereum_phishing --protocol paper --axes attention
       gtea reproduce ablation --data payments --models gtea-l+t --axes max_events fanout
     """
-    from gtea.reproduce.ablation import comparisons, points_of
+    from gtea.experiments.paper.ablation import comparisons, points_of
 
     asked = comparisons(axes, models, options["settings"])
     words = [f"--{name} {' '.join(given)}" for name, given in (("axes", axes), ("models", models)) if given]
@@ -161,7 +161,7 @@ def attention_command(models: tuple[str, ...], as_json: bool, **options: Any) ->
     \b
       gtea reproduce attention --data ethereum_phishing --protocol paper
     """
-    from gtea.reproduce.attention import attention_points
+    from gtea.experiments.paper.attention import attention_points
 
     points = attention_points(models, options["settings"])
     _each(options, as_json, lambda data: points, lambda found: _attention(found, models))
@@ -184,9 +184,9 @@ class _Report:
 
 
 def _table1(experiment: Experiment, models: Sequence[str]) -> _Report:
-    from gtea.reproduce.paper import paper_column
-    from gtea.reproduce.table1 import table_json, table_lines, write_table
-    from gtea.reproduce.table1_figure import draw_table
+    from gtea.experiments.paper.paper_figures import paper_column
+    from gtea.experiments.paper.table1 import table_json, table_lines, write_table
+    from gtea.experiments.paper.table1_figure import draw_table
 
     subject, plan = experiment.subject, experiment.plan
     return _Report(
@@ -200,8 +200,8 @@ def _table1(experiment: Experiment, models: Sequence[str]) -> _Report:
 
 
 def _ablation(experiment: Experiment, asked: list[Comparison], words: list[str]) -> _Report:
-    from gtea.reproduce.ablation import ablation_json, ablation_lines, compared_of, write_ablation
-    from gtea.reproduce.ablation_figure import draw_ablation
+    from gtea.experiments.paper.ablation import ablation_json, ablation_lines, compared_of, write_ablation
+    from gtea.experiments.paper.ablation_figure import draw_ablation
 
     subject, plan = experiment.subject, experiment.plan
     return _Report(
@@ -215,9 +215,9 @@ def _ablation(experiment: Experiment, asked: list[Comparison], words: list[str])
 
 
 def _attention(experiment: Experiment, models: Sequence[str]) -> _Report:
-    from gtea.reproduce.attention import measure
-    from gtea.reproduce.attention_figure import draw_attention
-    from gtea.reproduce.attention_page import attention_json, attention_lines, write_attention
+    from gtea.experiments.paper.attention import measure
+    from gtea.experiments.paper.attention_figure import draw_attention
+    from gtea.experiments.paper.attention_page import attention_json, attention_lines, write_attention
 
     subject, plan = experiment.subject, experiment.plan
 
@@ -272,7 +272,7 @@ def _made(experiment: Experiment, report: _Report, folder: Path, *, quiet: bool)
 
 def _experiments(options: dict[str, Any], points_of: Callable[[Subject], list[Point]]) -> list[tuple[Experiment, Path]]:
     """One experiment for each data set, all of them checked, and where its results go."""
-    from gtea.reproduce.experiment import Experiment
+    from gtea.experiments.paper.experiment import Experiment
 
     plan, out = _plan(options), Path(options["out"]).absolute()
     results = Path(options["results"]).absolute() if options["results"] else out
@@ -283,7 +283,7 @@ def _experiments(options: dict[str, Any], points_of: Callable[[Subject], list[Po
 
 
 def _plan(options: dict[str, Any]) -> Plan:
-    from gtea.reproduce.plan import Plan
+    from gtea.experiments.paper.plan import Plan
 
     config = Path(options["config"]) if options["config"] else None
     chosen = {name: options[name] for name in ("protocol", "folds", "seed", "settings", "device")}
@@ -291,7 +291,7 @@ def _plan(options: dict[str, Any]) -> Plan:
 
 
 def _subjects(options: dict[str, Any], out: Path) -> Iterator[Subject]:
-    from gtea.reproduce.subject import own_subject, subject_of
+    from gtea.experiments.paper.subject import own_subject, subject_of
 
     names, store, labels, positive = (options[name] for name in ("names", "store", "labels", "positive"))
     if bool(names) == bool(store):
@@ -315,13 +315,13 @@ def _subjects(options: dict[str, Any], out: Path) -> Iterator[Subject]:
 
 
 def _drawn(draw: Callable[[], list[Path]]) -> list[Path]:
-    from gtea.drawing import can_draw
+    from gtea.experiments.drawing import can_draw
 
     return draw() if can_draw() else []
 
 
 def _say_where(paths: Sequence[Path], pictures: Sequence[Path]) -> None:
-    from gtea.drawing import MISSING
+    from gtea.experiments.drawing import MISSING
 
     click.echo(f"\nin {printable(str(paths[0].parent))}: {', '.join(path.name for path in paths)}")
     if not pictures:
@@ -329,7 +329,7 @@ def _say_where(paths: Sequence[Path], pictures: Sequence[Path]) -> None:
 
 
 @contextlib.contextmanager
-def run_lines() -> Iterator[Listener]:
+def run_lines() -> Iterator[JobListener]:
     """A line on standard error for every run that ends; on a terminal also a bar for what is under way."""
     if not sys.stderr.isatty():
         yield lambda standing: click.echo(run_line(standing), err=True) if standing.outcome else None
@@ -343,7 +343,7 @@ def run_lines() -> Iterator[Listener]:
     ) as bar:
         task = bar.add_task("runs", total=None)
 
-        def show(standing: Standing) -> None:
+        def show(standing: JobStatus) -> None:
             if standing.outcome is not None:
                 console.print(run_line(standing), markup=False)
             under_way = "" if standing.report is None else f": {trial_line(standing.report)}"
@@ -353,7 +353,7 @@ def run_lines() -> Iterator[Listener]:
         yield show
 
 
-def run_line(standing: Standing) -> str:
+def run_line(standing: JobStatus) -> str:
     """A run that has ended, and where the experiment stands."""
     outcome = standing.outcome
     assert outcome is not None

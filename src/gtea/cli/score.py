@@ -54,17 +54,22 @@ def command(
     Scores are exact: all neighbours of all neighbours count, and no seed. With --cache, a run that was killed goes on
     where it was.
     """
+    from gtea.runtime.device import resolve_device
+    from gtea.scoring.options import ScoringOptions
     from gtea.scoring.table import score_accounts, score_pairs
-    from gtea.scoring.way import Way
-    from gtea.training.device import resolve_device
 
     if accounts is not None and pairs is not None:
         raise UsageError("--accounts, --pairs: give one of them at most.")
     if accounts is None and pairs is None and given("unknown"):
         raise UsageError("--unknown: has no meaning without --accounts or --pairs. Leave it out.")
     with progress_bar() as progress:
-        way = Way(sampled, None if cache is None else Path(cache), progress)
-        asked: dict[str, Any] = {"as_of": as_of, "unknown": unknown, "way": way, "device": resolve_device(device)}
+        options = ScoringOptions(sampled, None if cache is None else Path(cache), progress)
+        asked: dict[str, Any] = {
+            "as_of": as_of,
+            "unknown": unknown,
+            "options": options,
+            "device": resolve_device(device),
+        }
         if pairs is None:
             result = score_accounts(Path(model), Path(store), Path(out), accounts=accounts, **asked)
         else:

@@ -44,7 +44,7 @@ def payments(accounts: int, events: int, illicit_share: float, hubs: int, seed: 
     Account by account, their totals, counts, amounts and hours are those of everybody else: only the histories of
     pairs give them away.
     """
-    from gtea.data.payments import PaymentsSpec, write_payments
+    from gtea.datasets.payments import PaymentsSpec, write_payments
 
     spec = PaymentsSpec(accounts=accounts, events=events, illicit_share=illicit_share, hubs=hubs, seed=seed)
     write_payments(spec, Path(out))

@@ -73,8 +73,8 @@ def command(
     With --task links no labels are needed: events before --graph-until are the graph, those after it are cut by time
     into windows that train, choose and judge.
     """
-    from gtea.training.board import with_board
     from gtea.training.request import LinkRequest, NodeRequest, run_folds, run_once
+    from gtea.training.tensorboard import with_board
 
     options = options_of(task, {**options, "folds": folds})
     options["config"] = Path(config) if config else None

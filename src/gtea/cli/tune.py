@@ -15,10 +15,10 @@ from gtea.cli.train import device_option, options_of, print_left_out, unknown_op
 from gtea.errors import UsageError
 
 if TYPE_CHECKING:
-    from gtea.training.loop import Report
-    from gtea.tuning.attempt import Request
-    from gtea.tuning.study import Listener, Search, Standing
-    from gtea.tuning.trials import Trial
+    from gtea.experiments.tune.attempt import TrainingRequest
+    from gtea.experiments.tune.search import Search, SearchListener, SearchStatus
+    from gtea.experiments.tune.trials import Trial
+    from gtea.training.loop import TrainingReport
 
 _TRIALS = 20
 _TOP = 5
@@ -79,8 +79,8 @@ def command(
 ) -> None:
     """Find settings for STORE by the validation part, never by the test part.
 
-    Each trial trains on the training part and is judged by train.metric of the validation part; the test part is not
-    looked at. The best settings go to DIR/best.toml, all trials to DIR/trials.csv and trials.png.
+    Each trial trains on the training part and is evaluated by train.metric on the validation part. The test part is
+    not used. The best settings go to DIR/best.toml, all trials to DIR/trials.csv and trials.png.
 
     \b
       gtea tune payments.store --labels labels.csv --out tuned
@@ -99,8 +99,8 @@ def command(
     Without one it is the paper's grid, less what --set settles. Killed at any moment, a search goes on with --resume
     to the same trials; with a higher --trials it goes on further.
     """
+    from gtea.experiments.tune.search import train_best, tune
     from gtea.training.request import LinkRequest, NodeRequest
-    from gtea.tuning.study import train_best, tune
 
     read = LinkRequest.read if task == "links" else NodeRequest.read
     asked = options_of(task, options)
@@ -120,7 +120,7 @@ def command(
 
 
 def _search(
-    request: Request,
+    request: TrainingRequest,
     kind: Any,
     trials: int | None,
     space: str | None,
@@ -128,9 +128,9 @@ def _search(
     no_prune: bool,
     settings: tuple[str, ...],
 ) -> Search:
-    from gtea.tuning.pruning import MedianRule
-    from gtea.tuning.space import paper_space, read_space
-    from gtea.tuning.study import Search
+    from gtea.experiments.tune.pruning import MedianRule
+    from gtea.experiments.tune.search import Search
+    from gtea.experiments.tune.space import paper_space, read_space
 
     if kind == "grid" and trials is not None:
         raise UsageError(
@@ -144,13 +144,13 @@ def _search(
     return Search(kind, searched, _TRIALS if trials is None else trials, seed, None if no_prune else MedianRule())
 
 
-def _result(request: Request, search: Search, trials: list[Trial], out: Path) -> dict[str, Any]:
-    from gtea.drawing import can_draw
+def _result(request: TrainingRequest, search: Search, trials: list[Trial], out: Path) -> dict[str, Any]:
+    from gtea.experiments.drawing import can_draw
+    from gtea.experiments.tune.best import BEST
+    from gtea.experiments.tune.search import TABLE
+    from gtea.experiments.tune.search_figure import draw
+    from gtea.experiments.tune.trials import ranked
     from gtea.training.request import NodeRequest
-    from gtea.tuning.best import BEST
-    from gtea.tuning.picture import draw
-    from gtea.tuning.study import TABLE
-    from gtea.tuning.trials import ranked
 
     metric, top = request.config.train.metric, ranked(trials)[:_TOP]
     pictures = draw(out / TABLE, search.space, trials, metric) if can_draw() else []
@@ -182,7 +182,7 @@ def _show(result: dict[str, Any]) -> None:
     pictures = " and ".join(Path(path).name for path in result["pictures"])
     click.echo(f"all trials in {Path(result['table']).name}{', ' if pictures else ''}{pictures}")
     if not pictures:
-        from gtea.drawing import MISSING
+        from gtea.experiments.drawing import MISSING
 
         click.echo(MISSING)
     if "final" in result:
@@ -210,7 +210,7 @@ def _text(value: Any) -> str:
 
 
 @contextlib.contextmanager
-def tuning_bar() -> Iterator[Listener]:
+def tuning_bar() -> Iterator[SearchListener]:
     """A progress bar over trials on standard error, the one that runs below it; silent where that is no terminal."""
     if not sys.stderr.isatty():
         yield lambda standing: None
@@ -225,7 +225,7 @@ def tuning_bar() -> Iterator[Listener]:
 
         shown = 0
 
-        def show(standing: Standing) -> None:
+        def show(standing: SearchStatus) -> None:
             nonlocal shown
             if standing.number != shown:
                 shown = standing.number
@@ -239,13 +239,13 @@ def tuning_bar() -> Iterator[Listener]:
         yield show
 
 
-def trial_line(report: Report) -> str:
+def trial_line(report: TrainingReport) -> str:
     """Where the trial that runs stands, in less room than a training of its own has."""
     best = "" if report.best is None else f", best {report.best:.4f}"
     return f"epoch {report.epoch + 1} of {report.epochs}: loss {report.loss:.4f}{best}"
 
 
-def search_line(standing: Standing) -> str:
+def search_line(standing: SearchStatus) -> str:
     """Where a search stands, in one line."""
     best = "" if standing.best is None else f", best {standing.report.metric.replace('_', ' ')} {standing.best:.4f}"
     return f"trial {standing.number} of {standing.trials}{best}"

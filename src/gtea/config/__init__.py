@@ -1,53 +1,43 @@
-"""What a model and a run are made of: frozen, checked once when they are made, and free of torch."""
+"""The settings of a model and of a run: frozen, checked when they are made, and free of torch."""
 
-from gtea.config.model import (
-    BASELINES,
-    GTEA_MODELS,
-    HYBRID,
-    VARIANTS,
+from gtea.config.model_config import (
     Attention,
     Encoder,
     Family,
     InputSpec,
     ModelConfig,
-    variant,
+    require_one_of,
 )
-from gtea.config.run import (
-    Clock,
+from gtea.config.run_config import (
     FeaturesConfig,
+    NodeKind,
     RunConfig,
     SamplingConfig,
     SplitConfig,
+    TimeOrigin,
     TrainConfig,
     config_from_json,
-    link_defaults,
-    node_defaults,
     read_config,
     read_toml,
     with_settings,
 )
 
 __all__ = [
-    "BASELINES",
-    "GTEA_MODELS",
-    "HYBRID",
-    "VARIANTS",
     "Attention",
-    "Clock",
     "Encoder",
     "Family",
     "FeaturesConfig",
     "InputSpec",
     "ModelConfig",
+    "NodeKind",
     "RunConfig",
     "SamplingConfig",
     "SplitConfig",
+    "TimeOrigin",
     "TrainConfig",
     "config_from_json",
-    "link_defaults",
-    "node_defaults",
     "read_config",
     "read_toml",
-    "variant",
+    "require_one_of",
     "with_settings",
 ]

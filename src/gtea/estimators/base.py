@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import torch
@@ -22,19 +22,20 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from gtea.checkpoint import SavedModel, save_model
-from gtea.config import RunConfig, config_from_json, with_settings
+from gtea.config import Family, ModelConfig, RunConfig, config_from_json, require_one_of, with_settings
 from gtea.errors import UsageError
 from gtea.estimators.inputs import Targets
-from gtea.scoring.model import LinkModel, NodeModel
-from gtea.store.moments import Moment
+from gtea.models.model_folder import SavedModel, save_model
+from gtea.models.registry import BASELINES, DEFAULT_MODEL, TaskKind, default_config
+from gtea.runtime.device import resolve_device
+from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.store import Store
-from gtea.training.card import model_card
-from gtea.training.device import resolve_device
-from gtea.training.loop import silent
-from gtea.training.story import Task, train_task
+from gtea.store.time_units import Instant
+from gtea.training.fit import Task, train_task
+from gtea.training.loop import no_report
+from gtea.training.model_card import model_card
 
-Graph = Store | str | os.PathLike[str]
+GraphLike = Store | str | os.PathLike[str]
 
 SETTINGS = {
     "model": ("encoder", "time_encoding", "attention", "num_layers", "d_node", "d_edge"),
@@ -51,8 +52,7 @@ class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     _settings: ClassVar[Mapping[str, Sequence[str]]] = SETTINGS
     """Which parameters are settings of a run, by section, under the same names."""
-    _defaults: ClassVar[RunConfig]
-    """The settings that are no parameters."""
+    _task: ClassVar[TaskKind]
     _split_settings: ClassVar[Sequence[str]] = ()
     """Of the settings that say how a store is split, those that an estimator has a use for."""
     _model: ClassVar[type[NodeModel] | type[LinkModel]]
@@ -63,21 +63,22 @@ class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        graph: Graph,
+        graph: GraphLike,
         *,
-        as_of: Moment | None = None,
-        encoder: str = "lstm",
-        time_encoding: bool = True,
-        attention: str = "sparsemax",
-        num_layers: int = 2,
-        d_node: int = 64,
-        d_edge: int = 64,
-        fanout: int = 10,
-        max_events: int = 64,
-        batch_size: int = 64,
-        lr: float = 1e-3,
-        epochs: int = 100,
-        patience: int = 15,
+        model: str = DEFAULT_MODEL,
+        as_of: Instant | None = None,
+        encoder: str | None = None,
+        time_encoding: bool | None = None,
+        attention: str | None = None,
+        num_layers: int | None = None,
+        d_node: int | None = None,
+        d_edge: int | None = None,
+        fanout: int | None = None,
+        max_events: int | None = None,
+        batch_size: int | None = None,
+        lr: float | None = None,
+        epochs: int | None = None,
+        patience: int | None = None,
         validation_fraction: float = 0.25,
         features: str | Sequence[str] | None = None,
         settings: Mapping[str, Any] | None = None,
@@ -86,6 +87,7 @@ class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
         self.graph = graph
+        self.model = model
         self.as_of = as_of
         self.encoder = encoder
         self.time_encoding = time_encoding
@@ -106,16 +108,16 @@ class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.device = device
         self.random_state = random_state
 
-    def score(self, examples: Any, y: Any, sample_weight: Any = None, *, as_of: Moment | None = None) -> float:
+    def score(self, examples: Any, y: Any, sample_weight: Any = None, *, as_of: Instant | None = None) -> float:
         """The share of examples whose label is predicted, as of ``as_of`` or else the estimator's own cut."""
         return float(accuracy_score(y, self.predict(examples, as_of=as_of), sample_weight=sample_weight))
 
-    def predict(self, examples: Any, *, as_of: Moment | None = None) -> NDArray[Any]:
+    def predict(self, examples: Any, *, as_of: Instant | None = None) -> NDArray[Any]:
         """The likeliest label of each example, as of ``as_of`` or else the estimator's own cut."""
         places = self.predict_proba(examples, as_of=as_of).argmax(axis=1)
         return np.asarray(self.classes_[places])
 
-    def predict_proba(self, examples: Any, *, as_of: Moment | None = None) -> NDArray[np.float64]:
+    def predict_proba(self, examples: Any, *, as_of: Instant | None = None) -> NDArray[np.float64]:
         """One row of probabilities for each example, columns as in ``classes_``."""
         raise NotImplementedError
 
@@ -128,23 +130,26 @@ class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         save_model(folder, self.model_.saved, model_card(self.model_.saved))
 
     @classmethod
-    def opened(cls, saved: SavedModel, graph: Graph, as_of: Moment | None, device: str) -> Self:
+    def opened(cls, saved: SavedModel, graph: GraphLike, as_of: Instant | None, device: str) -> Self:
         """A saved model as a fitted estimator."""
         store, config = opened_store(graph), config_from_json(saved.config["run"])
         sections = ((getattr(config, section), names) for section, names in cls._settings.items())
         chosen = {name: getattr(section, name) for section, names in sections for name in names}
-        known = {"features": config.features.nodes, "random_state": config.train.seed, **chosen}
-        estimator = cls(graph, as_of=as_of, device=device, settings=cls._rest(config), **known)
+        parameters = {"features": config.features.nodes, "random_state": config.train.seed, **chosen}
+        model = config.model.family
+        estimator = cls(graph, model=model, as_of=as_of, device=device, settings=cls._rest(config), **parameters)
         return estimator._fitted(store, store.as_of(as_of).cut, saved, resolve_device(device))
 
     def _config(self) -> RunConfig:
         """The parameters as the configuration of a run, which checks them."""
-        values = {name: getattr(self, parameter) for name, parameter in self._parameters().items()}
+        given = {name: getattr(self, parameter) for name, parameter in self._parameters().items()}
+        values = {name: value for name, value in given.items() if value is not None}
         values["train.seed"] = _seed(self.random_state)
         for name, value in (self.settings or {}).items():
             self._check_setting(name)
             values[name] = value
-        return with_settings(self._defaults, {name: _plain(value) for name, value in values.items()}, "settings")
+        defaults = default_config(_family_config(self.model), self._task)
+        return with_settings(defaults, {name: _plain(value) for name, value in values.items()}, "settings")
 
     @classmethod
     def _parameters(cls) -> dict[str, str]:
@@ -160,19 +165,22 @@ class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise UsageError(f"settings: must be named with their section (got {name!r}). Try 'model.dropout'.")
         if name in cls._parameters():
             raise UsageError(f"settings: {name} is the parameter {cls._parameters()[name]}. Give it there.")
+        if name == "model.family":
+            raise UsageError("settings: model.family is the parameter model. Give it there.")
         if section == "split" and name not in cls._split_settings:
             raise UsageError(f"settings: {name} has no meaning here, where examples are given to fit. Leave it out.")
 
     @classmethod
     def _rest(cls, config: RunConfig) -> dict[str, Any] | None:
         """The settings of a configuration that are no parameters, where they are not the defaults."""
-        usual, parameters = cls._defaults.to_json(), cls._parameters()
+        defaults = default_config(_family_config(config.model.family), cls._task)
+        usual, parameters = defaults.to_json(), cls._parameters()
         rest = {
             f"{section}.{name}": value
             for section, values in config.to_json().items()
             for name, value in values.items()
             if value != usual[section][name]
-            and f"{section}.{name}" not in parameters
+            and f"{section}.{name}" not in (*parameters, "model.family")
             and (section != "split" or f"{section}.{name}" in cls._split_settings)
         }
         return rest or None
@@ -185,7 +193,7 @@ class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         device = resolve_device(self.device)
         with tempfile.TemporaryDirectory(prefix="gtea-") as folder:
-            saved = train_task(task_in(Path(folder), device), silent)
+            saved = train_task(task_in(Path(folder), device), no_report)
         return self._fitted(store, cut, saved, device)
 
     def _fitted(self, store: Store, cut: int, saved: SavedModel, device: torch.device) -> Self:
@@ -204,13 +212,19 @@ class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = given.values
         return self
 
-    def _cut(self, as_of: Moment | None) -> int:
+    def _cut(self, as_of: Instant | None) -> int:
         """The cut of one call."""
         check_is_fitted(self)
         return int(self.cut_) if as_of is None else int(self.store_.as_of(as_of).cut)
 
 
-def opened_store(graph: Graph) -> Store:
+def _family_config(model: str) -> ModelConfig:
+    """GTEA alone or in a hybrid (which variant, other parameters say), or a model to compare with."""
+    require_one_of("model", model, (DEFAULT_MODEL, "gtea", *BASELINES))
+    return ModelConfig(family=cast(Family, model))
+
+
+def opened_store(graph: GraphLike) -> Store:
     """The store that was given, or that of the path that was given."""
     if isinstance(graph, Store):
         return graph

@@ -8,15 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from gtea.config import HYBRID, node_defaults, variant
 from gtea.estimators.base import GTEAEstimator, opened_store
 from gtea.estimators.inputs import find_accounts, read_targets, read_weights
-from gtea.scoring.model import NodeModel
-from gtea.scoring.way import Way
-from gtea.store.moments import Moment
+from gtea.scoring.options import ScoringOptions
+from gtea.scoring.scorer import NodeModel
+from gtea.store.time_units import Instant
 from gtea.tasks.labels import labels_of, positive_class
 from gtea.tasks.splits import validation_split
-from gtea.training.nodes import NodeRun
+from gtea.training.node_task import NodeTask
 
 
 class GTEAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GTEAEstimator):  # type: ignore[misc]
@@ -31,13 +30,15 @@ class GTEAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GTEAEsti
     whose first event is the latest, or the latest of each class where a class would else be missing. Accounts without
     an event before ``as_of`` can be scored but don't train.
 
+    Parameters that are None have the default that ``gtea train`` has for the model.
+
     Args:
+        model: "hybrid" (GTEA and boosted trees), "gtea" alone, or a model to compare with, such as "tree".
         graph: A store or its path; a path is opened in ``fit``. Parallel searches (``n_jobs``) want a path.
         as_of: The cut; None stands for just after the last event.
         features: What is known about an account itself: "given", "statistics", "random", or several. None stands for
             the node table where there is one, and statistics where there is none.
         settings: Any other setting of ``gtea train --set`` by its dotted name: ``{"model.dropout": 0.1}``.
-            ``{"model.tree_beside": False}`` leaves the tree out.
         validation_fraction: The share of the accounts that chooses the best epoch.
         sampled: Predict from a sample of the neighbours, as in training, and not exactly, from all of them: quicker
             for a few accounts of a large graph with hubs.
@@ -50,7 +51,7 @@ class GTEAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GTEAEsti
         model_: The trained model.
     """
 
-    _defaults = node_defaults(variant(HYBRID))
+    _task = "nodes"
     _model = NodeModel
     _columns = 1
     model_: NodeModel
@@ -72,22 +73,26 @@ class GTEAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GTEAEsti
         split = validation_split(labels, store, fraction=self.validation_fraction, as_of=self.as_of)
         positive = positive_class(labels)
         return self._trained(
-            store, split.train.as_of, lambda *place: NodeRun(store, labels, positive, split, config, *place)
+            store, split.train.as_of, lambda *place: NodeTask(store, labels, positive, split, config, *place)
         )._labelled(given)
 
-    def predict_proba(self, accounts: Any, *, as_of: Moment | None = None) -> NDArray[np.float64]:
+    def predict_proba(self, accounts: Any, *, as_of: Instant | None = None) -> NDArray[np.float64]:
         """One row of probabilities for each account, columns as in ``classes_``.
 
         Args:
             as_of: See the graph as of another moment than the estimator's own.
         """
         cut = self._cut(as_of)
-        return self.model_.probabilities(self.store_, cut, find_accounts(self.store_, accounts), Way(self.sampled))
+        return self.model_.probabilities(
+            self.store_, cut, find_accounts(self.store_, accounts), ScoringOptions(self.sampled)
+        )
 
-    def transform(self, accounts: Any, *, as_of: Moment | None = None) -> NDArray[np.float64]:
+    def transform(self, accounts: Any, *, as_of: Instant | None = None) -> NDArray[np.float64]:
         """The embedding z of each account, [num_accounts, d_node], as of ``as_of`` or else the estimator's own cut."""
         cut = self._cut(as_of)
-        return self.model_.embeddings(self.store_, cut, find_accounts(self.store_, accounts), Way(self.sampled))
+        return self.model_.embeddings(
+            self.store_, cut, find_accounts(self.store_, accounts), ScoringOptions(self.sampled)
+        )
 
     @property
     def _n_features_out(self) -> int:

@@ -8,18 +8,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.config import HYBRID, link_defaults, variant
 from gtea.errors import DataError
-from gtea.estimators.base import SETTINGS, Graph, GTEAEstimator, opened_store
+from gtea.estimators.base import SETTINGS, GraphLike, GTEAEstimator, opened_store
 from gtea.estimators.inputs import Targets, find_pairs, read_targets, read_weights
-from gtea.scoring.model import LinkModel
-from gtea.scoring.way import Way
-from gtea.store.moments import Moment
-from gtea.tasks.links import Protocol, split_links
+from gtea.models.registry import DEFAULT_MODEL
+from gtea.scoring.options import ScoringOptions
+from gtea.scoring.scorer import LinkModel
+from gtea.store.time_units import Instant
+from gtea.tasks.link_split import LinkProtocol, split_links
 from gtea.tasks.pair_split import split_pairs
 from gtea.tasks.pairs import pairs_of
-from gtea.training.links import LinkRun
-from gtea.training.pairs import PairRun
+from gtea.training.link_task import LinkTask
+from gtea.training.pair_task import PairTask
 
 
 class GTEALinkPredictor(GTEAEstimator):
@@ -37,7 +37,10 @@ class GTEALinkPredictor(GTEAEstimator):
     ``fit`` keeps the weights that do best (average precision) on a validation part of the pairs, drawn by chance, each
     class its share. Pairs with an account that has no event before ``as_of`` can be scored but don't train.
 
+    Parameters that are None have the default that ``gtea train --task links`` has for the model.
+
     Args:
+        model: "hybrid" (GTEA and boosted trees), "gtea" alone, or a model to compare with, such as "tree".
         graph: A store or its path; a path is opened in ``fit``. Parallel searches (``n_jobs``) want a path.
         as_of: The cut; None stands for just after the last event.
         link_head: How two embeddings become an answer: "ordered_pair" also reads what the two did together; "pair",
@@ -45,7 +48,6 @@ class GTEALinkPredictor(GTEAEstimator):
         features: What is known about an account itself: "given", "statistics", "random", or several. None stands for
             the node table where there is one, and statistics where there is none.
         settings: Any other setting of ``gtea train --set`` by its dotted name: ``{"model.dropout": 0.1}``.
-            ``{"model.tree_beside": False}`` leaves the tree out.
         validation_fraction: The share of the pairs that chooses the best epoch of ``fit``.
         sampled: Predict from a sample of the neighbours, as in training, and not exactly, from all of them: quicker
             for a few pairs of a large graph with hubs.
@@ -62,29 +64,30 @@ class GTEALinkPredictor(GTEAEstimator):
 
     _settings: ClassVar = {**SETTINGS, "model": (*SETTINGS["model"], "link_head")}
     _split_settings = ("split.train_windows",)
-    _defaults = link_defaults(variant(HYBRID))
+    _task = "links"
     _model = LinkModel
     _columns = 2
     model_: LinkModel
 
     def __init__(
         self,
-        graph: Graph,
+        graph: GraphLike,
         *,
-        as_of: Moment | None = None,
-        encoder: str = "lstm",
-        time_encoding: bool = True,
-        attention: str = "sparsemax",
-        num_layers: int = 1,
-        d_node: int = 64,
-        d_edge: int = 64,
-        link_head: str = "ordered_pair",
-        fanout: int = 10,
-        max_events: int = 16,
-        batch_size: int = 64,
-        lr: float = 1e-3,
-        epochs: int = 15,
-        patience: int = 15,
+        model: str = DEFAULT_MODEL,
+        as_of: Instant | None = None,
+        encoder: str | None = None,
+        time_encoding: bool | None = None,
+        attention: str | None = None,
+        num_layers: int | None = None,
+        d_node: int | None = None,
+        d_edge: int | None = None,
+        link_head: str | None = None,
+        fanout: int | None = None,
+        max_events: int | None = None,
+        batch_size: int | None = None,
+        lr: float | None = None,
+        epochs: int | None = None,
+        patience: int | None = None,
         validation_fraction: float = 0.25,
         features: str | Sequence[str] | None = None,
         settings: Mapping[str, Any] | None = None,
@@ -94,6 +97,7 @@ class GTEALinkPredictor(GTEAEstimator):
     ) -> None:
         super().__init__(
             graph,
+            model=model,
             as_of=as_of,
             encoder=encoder,
             time_encoding=time_encoding,
@@ -133,10 +137,10 @@ class GTEALinkPredictor(GTEAEstimator):
         found = pairs_of(src[rows], dst[rows], given.targets[rows], given.names, store, "y", weights[rows])
         split = split_pairs(found, store, fraction=self.validation_fraction, seed=config.train.seed, as_of=self.as_of)
         return self._trained(
-            store, split.train.as_of, lambda *place: PairRun(store, found, split, config, *place)
+            store, split.train.as_of, lambda *place: PairTask(store, found, split, config, *place)
         )._labelled(given)
 
-    def fit_store(self, *, graph_until: Moment | None = None, protocol: Protocol = "temporal") -> Self:
+    def fit_store(self, *, graph_until: Instant | None = None, protocol: LinkProtocol = "temporal") -> Self:
         """Train on the events before ``as_of``, without labels.
 
         Events before ``graph_until`` are the graph; the rest is cut by time into windows that train, choose the best
@@ -150,16 +154,18 @@ class GTEALinkPredictor(GTEAEstimator):
         store, config = opened_store(self.graph), self._config()
         windows = config.split.train_windows
         split = split_links(store, graph_until=graph_until, protocol=protocol, train_windows=windows, as_of=self.as_of)
-        return self._trained(store, store.as_of(self.as_of).cut, lambda *place: LinkRun(store, split, config, *place))
+        return self._trained(store, store.as_of(self.as_of).cut, lambda *place: LinkTask(store, split, config, *place))
 
-    def predict_proba(self, pairs: Any, *, as_of: Moment | None = None) -> NDArray[np.float64]:
+    def predict_proba(self, pairs: Any, *, as_of: Instant | None = None) -> NDArray[np.float64]:
         """One row of probabilities for each pair, columns as in ``classes_``.
 
         Args:
             as_of: See the graph as of another moment than the estimator's own.
         """
         cut = self._cut(as_of)
-        link = self.model_.probabilities(self.store_, cut, *find_pairs(self.store_, pairs), Way(self.sampled))
+        link = self.model_.probabilities(
+            self.store_, cut, *find_pairs(self.store_, pairs), ScoringOptions(self.sampled)
+        )
         return np.stack([1 - link, link], axis=1)
 
     def __sklearn_tags__(self) -> Any:

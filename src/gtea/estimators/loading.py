@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from gtea.checkpoint import load_model
 from gtea.errors import ModelError
-from gtea.estimators.base import Graph
+from gtea.estimators.base import GraphLike
 from gtea.estimators.classifier import GTEAClassifier
 from gtea.estimators.link_predictor import GTEALinkPredictor
-from gtea.store.moments import Moment
+from gtea.models.model_folder import load_model
+from gtea.store.time_units import Instant
 
 
 def load(
-    path: str | os.PathLike[str], graph: Graph, *, as_of: Moment | None = None, device: str = "auto"
+    path: str | os.PathLike[str], graph: GraphLike, *, as_of: Instant | None = None, device: str = "auto"
 ) -> GTEAClassifier | GTEALinkPredictor:
     """Open a model folder, from ``save`` or ``gtea train``, as a fitted estimator.
 

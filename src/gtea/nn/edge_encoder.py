@@ -5,14 +5,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from gtea.batch import SENT, Histories
 from gtea.config import InputSpec, ModelConfig
 from gtea.errors import UsageError
+from gtea.features.event_features import SENT
+from gtea.nn.batch import Histories
 from gtea.nn.encoders.lstm import LSTMEncoder
 from gtea.nn.encoders.sequence_encoder import SequenceEncoder
-from gtea.nn.encoders.statistics import StatisticsEncoder
+from gtea.nn.encoders.statistics_encoder import StatisticsEncoder
 from gtea.nn.encoders.transformer import TransformerEncoder
-from gtea.nn.initial import uniform
+from gtea.nn.linear import uniform
 from gtea.nn.time2vec import Time2Vec
 
 
@@ -54,14 +55,16 @@ class EdgeEncoder(nn.Module):
         e_tilde, h = self.enc_i.beside(self.enc_a, self.e_hat(histories), histories.offset)
         return e_tilde, h @ self.a
 
-    def both_looks(self, histories: Histories) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def encode_both_ends(self, histories: Histories) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """e_tilde and alpha_tilde as given, and both as the other end of each edge sees it: only who sent is turned.
 
         For models at rest: no gradients.
         """
         d_time = 0 if self.time2vec is None else len(self.time2vec.omega)
         e_hat = self.e_hat(histories)
-        here, h_here, there, h_there = self.enc_i.beside_mirrored(self.enc_a, e_hat, histories.offset, d_time + SENT)
+        here, h_here, there, h_there = self.enc_i.encode_both_mirrored(
+            self.enc_a, e_hat, histories.offset, d_time + SENT
+        )
         return here, h_here @ self.a, there, h_there @ self.a
 
     def embed(self, histories: Histories) -> Tensor:

@@ -8,14 +8,15 @@ import torch
 from torch import Tensor, nn
 
 from gtea.config import ModelConfig
-from gtea.nn.initial import begin_at_zero
-from gtea.nn.mlp import MLP
-from gtea.nn.soft_bins import SoftBins
+from gtea.nn.linear import MLP, begin_at_zero, linear
 
 _REACHES = 2
 """How far away known classes are looked up: near, and next to those."""
+
 _LOUDNESS = 4.0
 """Of votes: few weights that start at zero have to be heard within the few steps that few examples make."""
+
+NUM_BINS = 16
 
 
 class NodeHead(nn.Module):
@@ -23,31 +24,36 @@ class NodeHead(nn.Module):
 
     Beyond the paper, where nodes come with ranks of their own features: MLP_3([z_u || soft bins of the ranks]), so that
     what a tree would see of the account alone need not go through the layers. Where the last of them tell which classes
-    are known around the node (``gtea.sampling.known``), each class also gets a vote that is counted alike for all:
+    are known around the node (``gtea.features.neighbour_labels``), each class also gets a vote that is counted alike for all:
     logit_c + 4 * soft bins of (near_c, next_c), so that a class of a handful of examples profits from all others.
     """
 
     def __init__(
-        self, config: ModelConfig, num_classes: int, generator: torch.Generator, d_ranks: int = 0, d_known: int = 0
+        self,
+        config: ModelConfig,
+        num_classes: int,
+        generator: torch.Generator,
+        d_head_inputs: int = 0,
+        d_neighbour_labels: int = 0,
     ) -> None:
         super().__init__()
-        self.bins = SoftBins(d_ranks, config.d_mlp, generator) if d_ranks else None
-        d_in = config.d_node + (config.d_mlp if d_ranks else 0)
+        self.bins = SoftBins(d_head_inputs, config.d_mlp, generator) if d_head_inputs else None
+        d_in = config.d_node + (config.d_mlp if d_head_inputs else 0)
         self.mlp_3 = MLP(d_in, config.d_mlp, num_classes, config.dropout, generator)
-        self.vote = SoftBins(_REACHES, 1, generator) if d_known else None
+        self.vote = SoftBins(_REACHES, 1, generator) if d_neighbour_labels else None
         if self.vote is not None:
             begin_at_zero(self.vote.into)
 
-    def forward(self, z: Tensor, ranks: Tensor | None = None) -> Tensor:
+    def forward(self, z: Tensor, head_inputs: Tensor | None = None) -> Tensor:
         """Class logits, [num_nodes, num_classes]."""
         if self.bins is not None:
-            assert ranks is not None, "the model was built for nodes with ranks"
-            z = torch.cat([z, torch.relu(self.bins(ranks.to(z.dtype)))], dim=-1)
+            assert head_inputs is not None, "the model was built for nodes with ranks"
+            z = torch.cat([z, torch.relu(self.bins(head_inputs.to(z.dtype)))], dim=-1)
         logits: Tensor = self.mlp_3(z)
         if self.vote is None:
             return logits
-        assert ranks is not None, "the model was built for nodes with known classes around them"
-        around = ranks[:, -_REACHES * logits.shape[1] :].to(z.dtype).reshape(len(z), _REACHES, logits.shape[1])
+        assert head_inputs is not None, "the model was built for nodes with known classes around them"
+        around = head_inputs[:, -_REACHES * logits.shape[1] :].to(z.dtype).reshape(len(z), _REACHES, logits.shape[1])
         votes: Tensor = self.vote(around.transpose(1, 2).flatten(0, 1))
         return logits + _LOUDNESS * votes.view_as(logits)
 
@@ -127,3 +133,21 @@ def link_head(config: ModelConfig, d_edge: int, d_statistics: int, generator: to
             return PairHead(config, d_edge, d_statistics, False, generator)
         case "ordered_pair":
             return PairHead(config, d_edge, d_statistics, True, generator)
+
+
+class SoftBins(nn.Module):
+    """A linear map of piecewise linear encodings (Gorishniy et al., 2022).
+
+    Bin b of a rank r in [0, 1] holds clamp(B r - b, 0, 1), b = 0 .. B - 1: those below are full, those above empty.
+    """
+
+    def __init__(self, num_columns: int, d_out: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.into = linear(num_columns * NUM_BINS, d_out, generator)
+
+    def forward(self, ranks: Tensor) -> Tensor:
+        """Map ranks [num_rows, num_columns] to [num_rows, d_out]."""
+        bins = torch.arange(NUM_BINS, device=ranks.device, dtype=ranks.dtype)
+        filled = (NUM_BINS * ranks[:, :, None] - bins).clamp(0, 1)
+        mapped: Tensor = self.into(filled.flatten(1))
+        return mapped

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from gtea.nn.compiled import kernels_for
+from gtea.nn.kernels import kernels_for
 
 
 class Time2Vec(nn.Module):

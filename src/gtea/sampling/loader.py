@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.errors import UsageError
-from gtea.rng import permutation
+from gtea.runtime.rng import permutation
 
 Made = TypeVar("Made")
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.errors import DataError
-from gtea.jit import jit
-from gtea.rng import Purpose, below, fold, stream
-from gtea.sampling.graph import Graph, edge_between, graph_of, visible_events, visible_slots
+from gtea.runtime.jit import jit
+from gtea.runtime.rng import Purpose, below, fold, stream
+from gtea.store.graph import Graph, edge_between, graph_of, visible_events, visible_slots
 from gtea.store.view import View
 
 # With half of the items taken, 32 tries fail once in four thousand million draws; then we count instead of trying.

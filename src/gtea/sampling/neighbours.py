@@ -14,18 +14,17 @@ algorithm (exactly uniform without replacement, K places of memory) or the first
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gtea.errors import UsageError
-from gtea.jit import jit
-from gtea.rng import Purpose, below, fold, stream
-from gtea.sampling.graph import Graph, graph_of, visible_slots
-from gtea.sampling.identity import keys_of_all
-from gtea.sampling.recency import recency_ranks
+from gtea.runtime.jit import jit
+from gtea.runtime.rng import Purpose, below, fold, stream
+from gtea.sampling.subgraph import SampledSubgraph
+from gtea.store.account_keys import keys_of_all
+from gtea.store.graph import Graph, graph_of, visible_events, visible_slots
 from gtea.store.view import View
 
 Strategy = Literal["uniform", "recent"]
@@ -33,25 +32,8 @@ Strategy = Literal["uniform", "recent"]
 _FIBONACCI = np.uint64(0x9E3779B97F4A7C15)
 
 
-@dataclass(frozen=True)
-class Neighbourhood:
-    """Nodes in the order of their discovery, and who was chosen for whom. See ``gtea.batch``."""
-
-    num_within: tuple[int, ...]
-    nodes: NDArray[np.int64]
-    """[num_within[L]]: numbers of nodes in the store."""
-    neighbour: NDArray[np.int64]
-    """[num_within[L - 1], K]: places among ``nodes``, -1 where there is none."""
-    edge: NDArray[np.int64]
-    """[num_within[L - 1], K]: places among ``edges``, -1 where there is none."""
-    edges: NDArray[np.int64]
-    """[num_edges]: numbers of edges in the store."""
-    seen_from: NDArray[np.int64]
-    """[num_edges]: the node in the store that looks at the edge."""
-
-
 class NeighbourSampler:
-    """Draws the surroundings of seeds in one view."""
+    """Draws the full_subgraph of seeds in one view."""
 
     def __init__(self, view: View, fanout: int, num_hops: int, strategy: Strategy = "uniform", seed: int = 0) -> None:
         if fanout < 1 or num_hops < 1:
@@ -67,7 +49,7 @@ class NeighbourSampler:
         self._ranks = recency_ranks(self.graph) if recent else np.zeros(0, dtype=np.uint32)
         self._keys = np.zeros(0, dtype=np.uint64) if recent else keys_of_all(view.store)
 
-    def sample(self, seeds: NDArray[np.integer[Any]], epoch: int = 0) -> Neighbourhood:
+    def sample(self, seeds: NDArray[np.integer[Any]], epoch: int = 0) -> SampledSubgraph:
         """The seeds and what was chosen around them.
 
         Args:
@@ -87,7 +69,7 @@ class NeighbourSampler:
             hops.append((places, numbers, edges, seen_from))
             within.append(len(nodes))
             num_edges += len(edges)
-        return Neighbourhood(tuple(within[1:]), nodes, *(np.concatenate(parts) for parts in zip(*hops, strict=True)))
+        return SampledSubgraph(tuple(within[1:]), nodes, *(np.concatenate(parts) for parts in zip(*hops, strict=True)))
 
     def _check(self, seeds: NDArray[np.int64]) -> None:
         num_nodes = len(self.graph.node_offset) - 1
@@ -201,3 +183,23 @@ def _place(table: NDArray[np.int32], bits: int, nodes: NDArray[np.int64], count:
     table[probe] = count
     nodes[count] = node
     return np.int64(count)
+
+
+@jit
+def recency_ranks(graph: Graph) -> NDArray[np.uint32]:
+    """For each node, beginning at its first slot: which of its visible slots is the most recent, the next, ...
+
+    Slots are counted within their node. Of two edges with the same last time the older acquaintance goes first.
+    """
+    ranks = np.zeros(len(graph.slot_edge), dtype=np.uint32)
+    for node in range(len(graph.node_offset) - 1):
+        start, stop = visible_slots(graph, node)
+        if stop - start > 1:
+            age = np.empty(stop - start, dtype=np.int64)
+            for i in range(stop - start):
+                _, end = visible_events(graph, graph.slot_edge[start + i])
+                age[i] = graph.cut - graph.event_time[end - 1]
+            order = np.argsort(age, kind="mergesort")  # stable: ties keep the order of the slots
+            for i in range(stop - start):
+                ranks[start + i] = order[i]
+    return ranks

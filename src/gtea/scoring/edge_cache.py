@@ -1,10 +1,10 @@
-"""Edge embeddings kept on disk, so that a killed run goes on and the next question finds them.
+"""Edge embeddings kept on disk, so that a killed run resumes and later scoring reuses them.
 
     DIR/manifest.json               which model, data and cut they belong to; written first
     DIR/slots-000000000000.safetensors  e_tilde and alpha_tilde of so many slots of the store, from that one on
 
-A chunk appears whole or not at all. A folder that belongs to another model, other data or another cut is refused,
-never overwritten. Slots without an event before the cut have rows, too: zeros, which nobody reads.
+Chunks are written atomically. A folder that belongs to another model, other data or another cut is refused, never
+overwritten. Slots without an event before the cut have rows too, which are not read.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,11 +19,10 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
-from gtea.checkpoint import SavedModel
-from gtea.data.atomic import replace_json, replacing
 from gtea.errors import StoreError, UsageError
+from gtea.models.model_folder import SavedModel
+from gtea.runtime.files import atomic_write, locked, write_json
 from gtea.scoring.edge_pass import EdgeRows
-from gtea.store.publish import try_lock
 from gtea.store.store import Store
 
 CHUNK = 1 << 18
@@ -65,7 +63,7 @@ class EdgeCache:
         content = save(
             {"e_tilde": rows.e_tilde, "alpha_tilde": rows.alpha_tilde}, metadata={"sha256": _digest_of(rows)}
         )
-        with replacing(self._path(number)) as stream:
+        with atomic_write(self._path(number)) as stream:
             stream.write(content)
 
     def _path(self, number: int) -> Path:
@@ -74,7 +72,7 @@ class EdgeCache:
 
 @contextlib.contextmanager
 def edge_cache(folder: Path, saved: SavedModel, store: Store, cut: int, *, chunk: int = CHUNK) -> Iterator[EdgeCache]:
-    """The cache in a folder, made if there is none, refused if it is another's; one process has it at a time."""
+    """The cache in a folder: made if there is none, refused if it belongs to something else; one process at a time."""
     num_slots = len(store.arrays.slot_edge)
     wanted = {
         **_FORMAT,
@@ -86,19 +84,14 @@ def edge_cache(folder: Path, saved: SavedModel, store: Store, cut: int, *, chunk
     }
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"--cache {folder}: must be a folder. Give another one.")
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        if not try_lock(handle, exclusive=True):
-            raise StoreError(f"{folder}: another gtea process is using this cache. Wait until it has finished.")
+    busy = StoreError(f"{folder}: another gtea process is using this cache. Wait until it has finished.")
+    with locked(folder, busy):
         _require_ours(folder, wanted)
         yield EdgeCache(folder, num_slots, chunk)
-    finally:
-        os.close(handle)
 
 
 def model_digest(saved: SavedModel) -> str:
-    """One sha256 over all that decides what a model makes of an edge."""
+    """One sha256 over everything that decides an edge's embedding."""
     digest = hashlib.sha256(save(dict(sorted(saved.weights.items()))))
     digest.update(json.dumps([saved.config["run"], saved.preprocessing], sort_keys=True).encode())
     return digest.hexdigest()
@@ -109,7 +102,7 @@ def _require_ours(folder: Path, wanted: dict[str, Any]) -> None:
     if not manifest.exists():
         if any(entry.name != f".{_MANIFEST}.new" for entry in folder.iterdir()):
             raise UsageError(f"--cache {folder}: must be empty or a cache of gtea. Give another folder.")
-        replace_json(manifest, wanted)
+        write_json(manifest, wanted)
         return
     try:
         found = json.loads(manifest.read_text(encoding="utf-8"))

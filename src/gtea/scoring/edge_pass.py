@@ -1,6 +1,6 @@
-"""Looks at edges encoded, each once, in batches that are bounded by looks and by events.
+"""Encoding many slots: each once, in batches that are bounded by slots and by events.
 
-Each batch is read and encoded by one thread, several batches at a time; the events are never held all at once.
+Each batch is read and encoded by one thread, several batches at a time. The events are never all in memory at once.
 """
 
 from __future__ import annotations
@@ -13,41 +13,41 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gtea.batch import Histories
+from gtea.nn.batch import Histories
 from gtea.nn.edge_encoder import EdgeEncoder
-from gtea.nn.side_by_side import side_by_side
-from gtea.sampling.history_reader import HistoryReader
-from gtea.sampling.paired_looks import PairedLooks
+from gtea.runtime.parallel import parallel_map
+from gtea.sampling.collate import HistoryReader
+from gtea.sampling.subgraph import EdgeSlots
 
-MAX_LOOKS = 1 << 13
+MAX_SLOTS = 1 << 13
 MAX_EVENTS = 1 << 16
-"""Of one batch: what the encoder makes of them takes some tens of megabytes. A single history may be longer."""
+"""Limits of a batch: its encodings take some tens of megabytes. A single history may be longer."""
 
-Listener = Callable[[float], None]
-"""Told which share of the looks is done."""
+ShareListener = Callable[[float], None]
+"""Called with the share of the slots that are done."""
 
 
 @dataclass(frozen=True)
 class EdgeRows:
-    """What the layers need of each look: e_tilde [num_looks, d_edge] and alpha_tilde [num_looks]."""
+    """What the layers need of each slot: e_tilde [num_slots, d_edge] and alpha_tilde [num_slots]."""
 
     e_tilde: Tensor
     alpha_tilde: Tensor
 
     @staticmethod
-    def empty(num_looks: int, encoder: EdgeEncoder) -> EdgeRows:
-        """Room for so many looks, on the CPU, in the encoder's precision."""
+    def empty(num_slots: int, encoder: EdgeEncoder) -> EdgeRows:
+        """Uninitialised rows on the CPU, in the encoder's precision."""
         dtype = encoder.a.dtype
-        return EdgeRows(torch.empty(num_looks, encoder.d_edge, dtype=dtype), torch.empty(num_looks, dtype=dtype))
+        return EdgeRows(torch.empty(num_slots, encoder.d_edge, dtype=dtype), torch.empty(num_slots, dtype=dtype))
 
     def put(self, places: NDArray[np.int64], e_tilde: Tensor, alpha_tilde: Tensor) -> None:
-        """Write down the rows of some looks."""
+        """Set the rows of some slots."""
         self.e_tilde.numpy()[places] = e_tilde.cpu().numpy()
         self.alpha_tilde.numpy()[places] = alpha_tilde.cpu().numpy()
 
 
 class EdgePass:
-    """Encodes looks of one view with one encoder."""
+    """Encodes slots of one view with one encoder."""
 
     def __init__(
         self,
@@ -55,60 +55,60 @@ class EdgePass:
         reader: HistoryReader,
         device: torch.device,
         *,
-        max_looks: int = MAX_LOOKS,
+        max_slots: int = MAX_SLOTS,
         max_events: int = MAX_EVENTS,
     ) -> None:
         self.encoder = encoder
-        self.max_looks, self.max_events = max_looks, max_events
+        self.max_slots, self.max_events = max_slots, max_events
         self._reader = reader
         self._device = device
 
-    def at_most(self, slot: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How many events each look's history has at most."""
-        return self._reader.at_most(self._reader.graph.slot_edge[slot])
+    def num_events(self, slot: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The length of each slot's history."""
+        return self._reader.num_events(self._reader.graph.slot_edge[slot])
 
     @torch.inference_mode()
     def encode_batch(self, slot: NDArray[np.int64], seen_from: NDArray[np.int64]) -> EdgeRows:
-        """Both rows of each look, all at once."""
+        """Encode slots as one batch."""
         e_tilde, alpha_tilde = self.encoder(self._read(slot, seen_from))
         return EdgeRows(e_tilde.cpu(), alpha_tilde.cpu())
 
-    def encode(self, slot: NDArray[np.int64], seen_from: NDArray[np.int64], listener: Listener) -> EdgeRows:
-        """Both rows of each look, in order."""
+    def encode(self, slot: NDArray[np.int64], seen_from: NDArray[np.int64], listener: ShareListener) -> EdgeRows:
+        """Encode slots, in order."""
         rows = EdgeRows.empty(len(slot), self.encoder)
         self._fill((rows.e_tilde, rows.alpha_tilde), self.encoder, slot, seen_from, listener)
         return rows
 
-    def encode_pairs(self, looks: PairedLooks, seen_from: NDArray[np.int64], listener: Listener) -> EdgeRows:
-        """Both rows of each look, as ``encode`` gives them, but each edge is read once for both of its ends."""
+    def encode_both_ends(self, edges: EdgeSlots, seen_from: NDArray[np.int64], listener: ShareListener) -> EdgeRows:
+        """The rows that ``encode`` gives, but each edge is read once for both of its slots."""
         rows = EdgeRows.empty(len(seen_from), self.encoder)
-        max_edges = max(self.max_looks // 2, 1)
-        starts = batch_starts(self._reader.at_most(looks.edge), max_edges, self.max_events // 2)
+        max_edges = max(self.max_slots // 2, 1)
+        starts = batch_starts(self._reader.num_events(edges.edge), max_edges, self.max_events // 2)
 
         @torch.inference_mode()
         def fill(batch: int) -> int:
-            edge, here, there = (column[starts[batch] : starts[batch + 1]] for column in looks)
-            histories = self._reader.read(edge, seen_from[here]).to(self._device)
-            e_here, alpha_here, e_there, alpha_there = self.encoder.both_looks(histories)
-            rows.put(here, e_here, alpha_here)
-            seen = there >= 0
-            if seen.all():
-                rows.put(there, e_there, alpha_there)
+            edge, first, second = (column[starts[batch] : starts[batch + 1]] for column in edges)
+            histories = self._reader.read(edge, seen_from[first]).to(self._device)
+            e_first, alpha_first, e_second, alpha_second = self.encoder.encode_both_ends(histories)
+            rows.put(first, e_first, alpha_first)
+            wanted = second >= 0
+            if wanted.all():
+                rows.put(second, e_second, alpha_second)
             else:
-                rows.put(there[seen], e_there[seen], alpha_there[seen])
+                rows.put(second[wanted], e_second[wanted], alpha_second[wanted])
             return int(starts[batch + 1])
 
-        for done in side_by_side(fill, range(len(starts) - 1), self._device):
-            listener(done / len(looks.edge))
+        for done in parallel_map(fill, range(len(starts) - 1), self._device):
+            listener(done / len(edges.edge))
         return rows
 
-    def weigh(self, slot: NDArray[np.int64], seen_from: NDArray[np.int64], listener: Listener) -> Tensor:
+    def weigh(self, slot: NDArray[np.int64], seen_from: NDArray[np.int64], listener: ShareListener) -> Tensor:
         """alpha_tilde alone."""
         alpha_tilde = torch.empty(len(slot), dtype=self.encoder.a.dtype)
         self._fill((alpha_tilde,), lambda histories: (self.encoder.weigh(histories),), slot, seen_from, listener)
         return alpha_tilde
 
-    def embed(self, slot: NDArray[np.int64], seen_from: NDArray[np.int64], listener: Listener) -> Tensor:
+    def embed(self, slot: NDArray[np.int64], seen_from: NDArray[np.int64], listener: ShareListener) -> Tensor:
         """e_tilde alone."""
         e_tilde = torch.empty(len(slot), self.encoder.d_edge, dtype=self.encoder.a.dtype)
         self._fill((e_tilde,), lambda histories: (self.encoder.embed(histories),), slot, seen_from, listener)
@@ -120,31 +120,31 @@ class EdgePass:
     def _fill(
         self,
         columns: tuple[Tensor, ...],
-        make: Callable[[Histories], tuple[Tensor, ...]],
+        encode: Callable[[Histories], tuple[Tensor, ...]],
         slot: NDArray[np.int64],
         seen_from: NDArray[np.int64],
-        listener: Listener,
+        listener: ShareListener,
     ) -> None:
-        starts = batch_starts(self.at_most(slot), self.max_looks, self.max_events)
+        starts = batch_starts(self.num_events(slot), self.max_slots, self.max_events)
 
         @torch.inference_mode()
         def fill(batch: int) -> int:
             some = slice(int(starts[batch]), int(starts[batch + 1]))
-            for column, made in zip(columns, make(self._read(slot[some], seen_from[some])), strict=True):
-                column[some] = made.cpu()
+            for column, rows in zip(columns, encode(self._read(slot[some], seen_from[some])), strict=True):
+                column[some] = rows.cpu()
             return some.stop
 
-        for done in side_by_side(fill, range(len(starts) - 1), self._device):
+        for done in parallel_map(fill, range(len(starts) - 1), self._device):
             listener(done / len(slot))
 
 
-def batch_starts(lengths: NDArray[np.int64], max_looks: int, max_events: int) -> NDArray[np.int64]:
-    """Where each batch of looks starts, and last where the looks end. Every batch has at least one look."""
+def batch_starts(lengths: NDArray[np.int64], max_slots: int, max_events: int) -> NDArray[np.int64]:
+    """Where each batch of slots starts, and last the number of slots. Every batch has at least one slot."""
     ends = np.cumsum(lengths)
     starts = [0]
     while starts[-1] < len(lengths):
         first = starts[-1]
         before = ends[first - 1] if first else 0
         fitting = int(np.searchsorted(ends, before + max_events, side="right"))
-        starts.append(min(max(fitting, first + 1), first + max_looks, len(lengths)))
+        starts.append(min(max(fitting, first + 1), first + max_slots, len(lengths)))
     return np.array(starts)

@@ -1,4 +1,4 @@
-"""Judging a saved model by labels."""
+"""Evaluating a saved model on labelled accounts or pairs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 
 from gtea.errors import DataError, UsageError
-from gtea.scoring.model import LinkModel, NodeModel
-from gtea.scoring.way import EXACT, Way
+from gtea.scoring.options import EXACT, ScoringOptions
+from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.store import Store
 from gtea.tasks.labels import read_labels
 from gtea.tasks.metrics import node_metrics, pair_metrics
@@ -25,24 +25,24 @@ def evaluate_accounts(
     *,
     as_of: str | None = None,
     unknown: Literal["error", "skip"] = "error",
-    way: Way = EXACT,
+    options: ScoringOptions = EXACT,
     device: torch.device,
 ) -> dict[str, Any]:
-    """The model's metrics on labelled accounts as of a moment."""
+    """The model's metrics on labelled accounts as of a time."""
     opened, ready = Store.open(store), NodeModel.open(model, device)
-    way = ready.takes(way)
+    options = ready.supported(options)
     found = read_labels(labels, opened, unknown=unknown)
-    strange = [name for name in found.classes if name not in ready.classes]
-    if strange:
+    unknown_classes = [name for name in found.classes if name not in ready.classes]
+    if unknown_classes:
         raise DataError(
             f"labels: the model knows the classes {', '.join(map(repr, ready.classes))} "
-            f"(got {', '.join(map(repr, strange))}). Leave such labels out, or train on them."
+            f"(got {', '.join(map(repr, unknown_classes))}). Leave such labels out, or train on them."
         )
     cut = opened.as_of(as_of).cut
-    probabilities = ready.probabilities(opened, cut, found.nodes, way)
+    probabilities = ready.probabilities(opened, cut, found.nodes, options)
     places = np.array([ready.classes.index(name) for name in found.classes])
     metrics = node_metrics(places[found.targets], probabilities, ready.classes, ready.positive)
-    facts = {"accounts": len(found), "as_of": cut, "as_of_date": opened.date(cut), "sampled": way.sampled}
+    facts = {"accounts": len(found), "as_of": cut, "as_of_date": opened.date(cut), "sampled": options.sampled}
     return {**facts, "metrics": metrics, "labels": found.report}
 
 
@@ -54,29 +54,29 @@ def evaluate_pairs(
     positive: str | None = None,
     as_of: str | None = None,
     unknown: Literal["error", "skip"] = "error",
-    way: Way = EXACT,
+    options: ScoringOptions = EXACT,
     device: torch.device,
 ) -> dict[str, Any]:
-    """The model's metrics on pairs that are labelled one by one, as of a moment.
+    """The model's metrics on labelled pairs as of a time.
 
-    Accuracy and macro-F1 are those at the threshold that suited the model's own validation part.
+    Accuracy and macro-F1 are at the threshold that did best on the model's own validation part.
 
     Args:
-        positive: The label that stands for a link; by default the last of the two by name, as in 0 and 1.
+        positive: The label that means a link; by default the second by name, as in 0 and 1.
     """
     opened, ready = Store.open(store), LinkModel.open(model, device)
-    way = ready.takes(way)
+    options = ready.supported(options)
     found = read_pairs(pairs, opened, unknown=unknown)
     truth = _links(found, positive)
     cut = opened.as_of(as_of).cut
-    probabilities = ready.probabilities(opened, cut, found.src, found.dst, way)
+    probabilities = ready.probabilities(opened, cut, found.src, found.dst, options)
     metrics = pair_metrics(truth, probabilities, ready.saved.metrics["threshold"])
-    facts = {"pairs": len(found), "as_of": cut, "as_of_date": opened.date(cut), "sampled": way.sampled}
+    facts = {"pairs": len(found), "as_of": cut, "as_of_date": opened.date(cut), "sampled": options.sampled}
     return {**facts, "metrics": metrics, "input": found.report}
 
 
 def _links(found: Pairs, positive: str | None) -> NDArray[np.bool_]:
-    """Whether each pair's label stands for a link."""
+    """Whether each pair's label means a link."""
     if found.targets is None or len(found.classes) != 2:
         raise DataError(
             "pairs: must have a column label with two classes, link and no link "

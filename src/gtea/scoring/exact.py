@@ -1,11 +1,17 @@
 """Exact embeddings of nodes: every neighbour of every neighbour, no sampling, no randomness.
 
-An edge's embedding and attention logit don't depend on the layer (Algorithm 2), so each look at an edge is encoded
-once, and then L layers run over all that the attention leaves. Asked about a few accounts, only what is within L hops
-of them is touched; asked about all, that is the whole graph. Targets are taken in runs, each by one thread: its looks
-are encoded, weighed, and what the attention discards is forgotten. What is held in memory: d_edge numbers for each look
-that is left, and a few times d_node for each node. Where most edges are looked at from both ends and the embeddings of
-all looks fit into memory, it is quicker to read each edge once for both of its ends, and to weigh afterwards.
+An edge's embedding and attention logit do not depend on the layer (Algorithm 2). So each slot is encoded once, and then
+L layers run over the slots to which attention gives a weight. For a few accounts, only what is within L hops of them is
+touched; for all accounts, that is the whole graph.
+
+Targets are processed in runs, each by one thread: its slots are encoded and weighed, and those of weight zero are
+dropped. Memory holds d_edge numbers for each slot that is left and a few times d_node for each node. Where most edges
+are reached from both ends and all encodings fit into memory, it is faster to read each edge once for both of its slots
+and to weigh afterwards.
+
+Nothing at or after the cut may decide anything, not even how accounts are grouped: another grouping can change the last
+bit of a sum. Accounts without an event before the cut are therefore embedded apart from the others, in blocks of a
+fixed size. How many of them there are depends on what came later.
 """
 
 from __future__ import annotations
@@ -20,38 +26,39 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gtea.checkpoint import SavedModel
 from gtea.config import RunConfig
-from gtea.data.workbench import Progress, silent
+from gtea.features.node_features import NodeFeatures
+from gtea.features.preprocessing import Preprocessing
+from gtea.models.model_folder import SavedModel
+from gtea.nn.batch import Slots
+from gtea.nn.full_graph import AttendedRun, aggregate_graph, attend_all, attended_run
 from gtea.nn.model import GTEA
-from gtea.nn.side_by_side import side_by_side
-from gtea.nn.slots import Slots
-from gtea.nn.whole_graph import Neighbourhoods, aggregate_graph, attend, neighbourhoods
-from gtea.sampling.history_reader import HistoryReader
-from gtea.sampling.node_features import NodeFeatures
-from gtea.sampling.paired_looks import pair_looks
-from gtea.sampling.preprocessing import Preprocessing
-from gtea.sampling.surroundings import Surroundings, surroundings
+from gtea.runtime.parallel import parallel_map
+from gtea.runtime.progress import Progress, no_progress
+from gtea.sampling.collate import HistoryReader
+from gtea.sampling.subgraph import FullSubgraph, full_subgraph, slots_by_edge
 from gtea.scoring.edge_cache import EdgeCache, edge_cache
 from gtea.scoring.edge_pass import EdgePass, EdgeRows
-from gtea.scoring.way import Way
+from gtea.scoring.options import ScoringOptions
 from gtea.store.view import View
 
 _NODES_AT_A_TIME = 1 << 14
 _ROWS_AT_A_TIME = 1 << 13
-_AT_HAND = 1 << 32
-"""How many bytes of embeddings may be held before it is known which of them the attention leaves."""
+ISOLATED_BLOCK = 256
+"""Accounts without an event before the cut are embedded in blocks of this size."""
+_BYTES_IN_MEMORY = 1 << 32
+"""How many bytes of encodings may be held before attention has dropped slots."""
 
 
-class Known(NamedTuple):
-    """What is known of some nodes, on the device."""
+class Embedded(NamedTuple):
+    """Some nodes, on the device."""
 
     z: Tensor  # [num_nodes, d_node]
     x: Tensor  # [num_nodes, d_node_features]
 
 
 class ExactEmbedder:
-    """Embeds nodes of one view with one model at rest."""
+    """Embeds nodes of one view with one network in eval mode."""
 
     def __init__(
         self,
@@ -62,7 +69,7 @@ class ExactEmbedder:
         device: torch.device,
         *,
         cache: EdgeCache | None = None,
-        progress: Progress = silent,
+        progress: Progress = no_progress,
     ) -> None:
         self._gtea = gtea.eval()
         self._view = view
@@ -76,94 +83,121 @@ class ExactEmbedder:
 
     def embed(self, nodes: NDArray[np.int64]) -> Tensor:
         """Z [num_nodes, d_node] of some nodes, each named once, on the device."""
-        return self.look_at(nodes).z
+        return self.embed_with_features(nodes).z
 
-    def look_at(self, nodes: NDArray[np.int64]) -> Known:
-        """Embeddings of some nodes, each named once, and the features that they were found to have."""
-        around = surroundings(self._reader.graph, nodes, self._num_hops)
+    def embed_with_features(self, nodes: NDArray[np.int64]) -> Embedded:
+        """Embeddings and features of some nodes, each named once."""
+        active = self._view.has_events(nodes)
+        if active.all():
+            return self._embed_active(nodes)
+        if not active.any():
+            return self._embed_isolated(nodes)
+        parts = [self._embed_active(nodes[active]), self._embed_isolated(nodes[~active])]
+        order = torch.from_numpy(np.argsort(np.argsort(~active, kind="stable"), kind="stable")).to(self._device)
+        return Embedded(*(torch.cat(columns)[order] for columns in zip(*parts, strict=True)))
+
+    def _embed_active(self, nodes: NDArray[np.int64]) -> Embedded:
+        subgraph = full_subgraph(self._reader.graph, nodes, self._num_hops)
         if self._cache is not None:
-            runs = self._kept(around, self._cache)
-        elif self._in_pairs(around):
-            runs = self._paired(around)
+            runs = self._from_cache(subgraph, self._cache)
+        elif self._reads_both_ends(subgraph):
+            runs = self._both_ends(subgraph)
         else:
-            runs = self._fresh(around)
-        x = describe_nodes(self._features, around.nodes, self._progress).to(self._device, self._edges.encoder.a.dtype)
+            runs = self._slot_by_slot(subgraph)
+        x = self._describe(subgraph.nodes)
         self._progress("aggregating", None)
-        return Known(aggregate_graph(self._gtea, x, runs, around.num_within), x[: len(nodes)])
+        return Embedded(aggregate_graph(self._gtea, x, runs, subgraph.num_within), x[: len(nodes)])
 
-    def _in_pairs(self, around: Surroundings) -> bool:
-        """Whether to encode edge by edge: most are looked at from both ends, and all looks fit into memory."""
-        encoder, num_looks = self._edges.encoder, len(around.slot)
-        size = num_looks * encoder.d_edge * encoder.a.itemsize
-        return num_looks > len(self._reader.graph.edge_a) and size <= _AT_HAND
+    def _embed_isolated(self, nodes: NDArray[np.int64]) -> Embedded:
+        """Embed nodes without neighbours, in blocks that are filled up by repeating a node."""
+        padded = np.resize(nodes, -(-len(nodes) // ISOLATED_BLOCK) * ISOLATED_BLOCK)
+        x = self._describe(padded)
+        none = torch.empty(0, dtype=torch.int64)
+        slots = Slots(none, none, none, torch.empty(0, dtype=x.dtype))
+        run = attended_run(range(ISOLATED_BLOCK), slots, torch.empty(0, self._edges.encoder.d_edge, dtype=x.dtype))
+        within = [ISOLATED_BLOCK] * (self._num_hops + 1)
+        blocks = range(0, len(padded), ISOLATED_BLOCK)
+        z = [aggregate_graph(self._gtea, x[first : first + ISOLATED_BLOCK], [run], within) for first in blocks]
+        return Embedded(torch.cat(z)[: len(nodes)], x[: len(nodes)])
 
-    def _paired(self, around: Surroundings) -> list[Neighbourhoods]:
-        """Whom each target attends to, each edge having been read once for both of its ends."""
+    def _describe(self, nodes: NDArray[np.int64]) -> Tensor:
+        x = describe_nodes(self._features, nodes, self._progress)
+        return x.to(self._device, self._edges.encoder.a.dtype)
+
+    def _reads_both_ends(self, subgraph: FullSubgraph) -> bool:
+        """Whether to encode edge by edge: most are reached from both ends, and all encodings fit into memory."""
+        encoder, num_slots = self._edges.encoder, len(subgraph.slot)
+        size = num_slots * encoder.d_edge * encoder.a.itemsize
+        num_edges = int(np.count_nonzero(self._reader.graph.edge_first_time < self._view.cut))
+        return num_slots > num_edges and size <= _BYTES_IN_MEMORY
+
+    def _both_ends(self, subgraph: FullSubgraph) -> list[AttendedRun]:
+        """The attended slots of each target; each edge is read once for both of its slots."""
         graph = self._reader.graph
-        slot, seen_from = around.looks(range(len(around.offset) - 1))
-        looks = pair_looks(graph.slot_edge[slot], len(graph.edge_a))
-        rows = self._edges.encode_pairs(looks, seen_from, partial(self._progress, "encoding edges"))
-        return self._weighed(around, rows)
+        slot, seen_from = subgraph.slots_of(range(len(subgraph.offset) - 1))
+        edges = slots_by_edge(graph.slot_edge[slot], len(graph.edge_a))
+        rows = self._edges.encode_both_ends(edges, seen_from, partial(self._progress, "encoding edges"))
+        return self._weighed(subgraph, rows)
 
-    def _fresh(self, around: Surroundings) -> list[Neighbourhoods]:
-        """Whom each target attends to, and the embeddings of these looks alone."""
-        before = np.concatenate([[0], np.cumsum(self._edges.at_most(around.slot))])
-        looks, events = np.diff(around.offset), np.diff(before[around.offset])
-        runs = target_runs(looks, events, around.num_within, self._edges)
-        large = (looks > self._edges.max_looks) | (events > self._edges.max_events)
+    def _slot_by_slot(self, subgraph: FullSubgraph) -> list[AttendedRun]:
+        """The attended slots of each target; only their encodings are kept."""
+        before = np.concatenate([[0], np.cumsum(self._edges.num_events(subgraph.slot))])
+        slots, events = np.diff(subgraph.offset), np.diff(before[subgraph.offset])
+        runs = target_runs(slots, events, subgraph.num_within, self._edges)
+        large = (slots > self._edges.max_slots) | (events > self._edges.max_events)
         hubs, others = [run for run in runs if large[run.start]], [run for run in runs if not large[run.start]]
-        made: list[Neighbourhoods] = []
-        for run in side_by_side(partial(self._run, around), others, self._device):
-            made.append(run)
-            self._progress("encoding edges", len(made) / len(runs))
+        done: list[AttendedRun] = []
+        for run in parallel_map(partial(self._run, subgraph), others, self._device):
+            done.append(run)
+            self._progress("encoding edges", len(done) / len(runs))
         for hub in hubs:
-            made.append(self._hub(around, hub))
-            self._progress("encoding edges", len(made) / len(runs))
-        return sorted(made, key=lambda run: run.targets.start)
+            done.append(self._hub(subgraph, hub))
+            self._progress("encoding edges", len(done) / len(runs))
+        return sorted(done, key=lambda run: run.targets.start)
 
-    def _run(self, around: Surroundings, targets: range) -> Neighbourhoods:
-        rows = self._edges.encode_batch(*around.looks(targets))
-        slots = self._attend(around, targets, rows.alpha_tilde)
+    def _run(self, subgraph: FullSubgraph, targets: range) -> AttendedRun:
+        rows = self._edges.encode_batch(*subgraph.slots_of(targets))
+        slots = self._attend(subgraph, targets, rows.alpha_tilde)
         all_left = len(slots.edge) == len(rows.e_tilde)
-        return neighbourhoods(targets, slots, rows.e_tilde if all_left else rows.e_tilde.index_select(0, slots.edge))
+        return attended_run(targets, slots, rows.e_tilde if all_left else rows.e_tilde.index_select(0, slots.edge))
 
-    def _hub(self, around: Surroundings, target: range) -> Neighbourhoods:
-        """One whose looks might fill the memory: weighed batch by batch, and only what is left is embedded."""
-        slot, seen_from = around.looks(target)
-        slots = self._attend(around, target, self._edges.weigh(slot, seen_from, _unheard))
+    def _hub(self, subgraph: FullSubgraph, target: range) -> AttendedRun:
+        """A target whose encodings might fill the memory: weigh in batches, then embed only what is left."""
+        slot, seen_from = subgraph.slots_of(target)
+        slots = self._attend(subgraph, target, self._edges.weigh(slot, seen_from, _ignore))
         left = slots.edge.numpy()
-        return neighbourhoods(target, slots, self._edges.embed(slot[left], seen_from[left], _unheard))
+        return attended_run(target, slots, self._edges.embed(slot[left], seen_from[left], _ignore))
 
-    def _attend(self, around: Surroundings, targets: range, alpha_tilde: Tensor) -> Slots:
-        offset = around.offset[targets.start : targets.stop + 1]
-        neighbour = torch.from_numpy(around.neighbour[offset[0] : offset[-1]])
-        return attend(self._gtea, alpha_tilde, torch.from_numpy(offset - offset[0]), neighbour)
+    def _attend(self, subgraph: FullSubgraph, targets: range, alpha_tilde: Tensor) -> Slots:
+        offset = subgraph.offset[targets.start : targets.stop + 1]
+        neighbour = torch.from_numpy(subgraph.neighbour[offset[0] : offset[-1]])
+        return attend_all(self._gtea, alpha_tilde, torch.from_numpy(offset - offset[0]), neighbour)
 
-    def _kept(self, around: Surroundings, cache: EdgeCache) -> list[Neighbourhoods]:
-        """The same by way of the cache. Chunks that are missing are computed whole, for whoever asks next."""
-        rows = EdgeRows.empty(len(around.slot), self._edges.encoder)
-        order = np.argsort(around.slot, kind="stable")
-        chunk = around.slot[order] // cache.chunk
+    def _from_cache(self, subgraph: FullSubgraph, cache: EdgeCache) -> list[AttendedRun]:
+        """The same from the cache. Missing chunks are encoded as a whole and kept."""
+        rows = EdgeRows.empty(len(subgraph.slot), self._edges.encoder)
+        order = np.argsort(subgraph.slot, kind="stable")
+        chunk = subgraph.slot[order] // cache.chunk
         numbers, starts = np.unique(chunk, return_index=True)
         for i, (number, places) in enumerate(zip(numbers, np.split(order, starts[1:]), strict=True)):
             found = self._chunk(cache, int(number))
-            here, there = torch.from_numpy(places), torch.from_numpy(around.slot[places] - number * cache.chunk)
-            rows.e_tilde[here] = found.e_tilde[there]
-            rows.alpha_tilde[here] = found.alpha_tilde[there]
+            to, source = torch.from_numpy(places), torch.from_numpy(subgraph.slot[places] - number * cache.chunk)
+            rows.e_tilde[to] = found.e_tilde[source]
+            rows.alpha_tilde[to] = found.alpha_tilde[source]
             self._progress("encoding edges", (i + 1) / len(numbers))
-        return self._weighed(around, rows)
+        return self._weighed(subgraph, rows)
 
-    def _weighed(self, around: Surroundings, rows: EdgeRows) -> list[Neighbourhoods]:
-        """Whom each target attends to, the rows of all looks being known. They are written over."""
-        looks = np.diff(around.offset)
-        runs = target_runs(looks, np.zeros_like(looks), around.num_within, self._edges)
+    def _weighed(self, subgraph: FullSubgraph, rows: EdgeRows) -> list[AttendedRun]:
+        """The attended slots of each target, given the rows of all slots, which are overwritten."""
+        num_slots = np.diff(subgraph.offset)
+        runs = target_runs(num_slots, np.zeros_like(num_slots), subgraph.num_within, self._edges)
 
-        def attended(targets: range) -> Neighbourhoods:
-            some = slice(around.offset[targets.start], around.offset[targets.stop])
-            slots = self._attend(around, targets, rows.alpha_tilde[some])
-            return neighbourhoods(targets, slots, _moved_up(rows.e_tilde[some], slots.edge))
+        def attended(targets: range) -> AttendedRun:
+            some = slice(subgraph.offset[targets.start], subgraph.offset[targets.stop])
+            slots = self._attend(subgraph, targets, rows.alpha_tilde[some])
+            return attended_run(targets, slots, _compact(rows.e_tilde[some], slots.edge))
 
-        return list(side_by_side(attended, runs, self._device))
+        return list(parallel_map(attended, runs, self._device))
 
     def _chunk(self, cache: EdgeCache, number: int) -> EdgeRows:
         rows = cache.read(number)
@@ -171,12 +205,12 @@ class ExactEmbedder:
             slots = np.asarray(cache.slots(number))
             node_offset = self._reader.graph.node_offset
             seen_from = np.searchsorted(node_offset, slots, side="right") - 1
-            rows = self._edges.encode(slots, seen_from, _unheard)
+            rows = self._edges.encode(slots, seen_from, _ignore)
             cache.write(number, rows)
         return rows
 
 
-def describe_nodes(features: NodeFeatures, nodes: NDArray[np.int64], progress: Progress = silent) -> Tensor:
+def describe_nodes(features: NodeFeatures, nodes: NDArray[np.int64], progress: Progress = no_progress) -> Tensor:
     """X of the nodes, a part at a time: raw statistics are wider and in float64."""
     x = np.empty((len(nodes), features.width), dtype=np.float32)
 
@@ -185,38 +219,38 @@ def describe_nodes(features: NodeFeatures, nodes: NDArray[np.int64], progress: P
         x[some] = features.compute(nodes[some])
         return first
 
-    for first in side_by_side(describe, range(0, len(nodes), _NODES_AT_A_TIME), torch.device("cpu")):
+    for first in parallel_map(describe, range(0, len(nodes), _NODES_AT_A_TIME), torch.device("cpu")):
         progress("describing accounts", first / len(nodes))
     return torch.from_numpy(x)
 
 
-def _moved_up(e_tilde: Tensor, left: Tensor) -> Tensor:
-    """The rows that are left, in the place of those that are not: a hub's looks are not held twice."""
+def _compact(e_tilde: Tensor, left: Tensor) -> Tensor:
+    """Move the rows that are left to the front, in place: a hub's encodings are not held twice."""
     kept = e_tilde[: len(left)]
     if len(left) < len(e_tilde):
-        # A row only ever moves forward, so that what a part writes over has been read.
+        # Rows only ever move towards the front, so what a part overwrites has been read.
         for first in range(0, len(left), _ROWS_AT_A_TIME):
             some = slice(first, first + _ROWS_AT_A_TIME)
             kept[some] = e_tilde.index_select(0, left[some])
     return kept
 
 
-def _unheard(done: float) -> None:
-    """For parts of a whole whose progress is told already."""
+def _ignore(done: float) -> None:
+    """The listener of a part whose whole reports progress already."""
 
 
 def target_runs(
-    looks: NDArray[np.int64], events: NDArray[np.int64], num_within: Sequence[int], limits: EdgePass
+    slots: NDArray[np.int64], events: NDArray[np.int64], num_within: Sequence[int], limits: EdgePass
 ) -> list[range]:
-    """Targets in runs that are within the limits of a batch, or a single target; none goes across ``num_within``."""
-    looks_before, events_before = (np.concatenate([[0], np.cumsum(each)]) for each in (looks, events))
+    """Targets in runs within the limits of a batch, or a single target; no run crosses any of ``num_within``."""
+    slots_before, events_before = (np.concatenate([[0], np.cumsum(each)]) for each in (slots, events))
     runs = []
     first = 0
     for end in sorted(set(num_within[:-1])):
         while first < end:
-            by_looks = np.searchsorted(looks_before, looks_before[first] + limits.max_looks, side="right") - 1
+            by_slots = np.searchsorted(slots_before, slots_before[first] + limits.max_slots, side="right") - 1
             by_events = np.searchsorted(events_before, events_before[first] + limits.max_events, side="right") - 1
-            last = min(max(int(min(by_looks, by_events)), first + 1), end)
+            last = min(max(int(min(by_slots, by_events)), first + 1), end)
             runs.append(range(first, last))
             first = last
     return runs
@@ -229,11 +263,11 @@ def embed_exactly(
     config: RunConfig,
     view: View,
     nodes: NDArray[np.int64],
-    way: Way,
+    options: ScoringOptions,
     device: torch.device,
-) -> Known:
-    """Z and x of some nodes, each named once; edges come from the cache, and go into it, if the way names one."""
+) -> Embedded:
+    """Z and x of some nodes, each named once; edge embeddings go through the cache if the options name one."""
     with contextlib.ExitStack() as stack:
-        cache = stack.enter_context(edge_cache(way.cache, saved, view.store, view.cut)) if way.cache else None
-        embedder = ExactEmbedder(gtea, view, preprocessing, config, device, cache=cache, progress=way.progress)
-        return embedder.look_at(nodes)
+        cache = stack.enter_context(edge_cache(options.cache, saved, view.store, view.cut)) if options.cache else None
+        embedder = ExactEmbedder(gtea, view, preprocessing, config, device, cache=cache, progress=options.progress)
+        return embedder.embed_with_features(nodes)

@@ -1,4 +1,4 @@
-"""Scores as a table, ranked."""
+"""Scores as a ranked table."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import pyarrow.parquet as pq
 import torch
 from numpy.typing import NDArray
 
-from gtea.data.atomic import replacing
 from gtea.errors import UsageError
-from gtea.scoring.model import LinkModel, NodeModel
-from gtea.scoring.way import EXACT, Way
+from gtea.runtime.files import atomic_write
+from gtea.scoring.options import EXACT, ScoringOptions
+from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.store import Store
+from gtea.store.view import View
 from gtea.tasks.accounts import read_accounts
 from gtea.tasks.pairs import read_pairs
 
@@ -31,21 +32,23 @@ def score_accounts(
     accounts: Any = None,
     as_of: str | None = None,
     unknown: Literal["error", "skip"] = "error",
-    way: Way = EXACT,
+    options: ScoringOptions = EXACT,
     device: torch.device,
 ) -> dict[str, Any]:
-    """Score accounts and write the table; returns what was done and the first ten rows."""
+    """Score accounts and write the table; returns a summary and the first ten rows."""
     _require_suffix(out)
     opened, ready = Store.open(store), NodeModel.open(model, device)
-    way = ready.takes(way)
+    options = ready.supported(options)
     asked = None if accounts is None else read_accounts(accounts, opened, unknown=unknown)
     nodes = np.arange(opened.num_nodes) if asked is None else asked.nodes
-    cut = opened.as_of(as_of).cut
-    table = _ranked(opened, ready, nodes, ready.probabilities(opened, cut, nodes, way))
+    view = opened.as_of(as_of)
+    active = view.has_events(nodes)
+    probabilities = ready.probabilities(opened, view.cut, nodes, options)
     return {
-        **_write(table, out),
+        **_write(_ranked(opened, ready, nodes, probabilities, active), out),
         "accounts": len(nodes),
-        **_how(opened, cut, way),
+        "inactive": int((~active).sum()),
+        **_how(view, options),
         "input": {} if asked is None else asked.report,
     }
 
@@ -58,24 +61,32 @@ def score_pairs(
     *,
     as_of: str | None = None,
     unknown: Literal["error", "skip"] = "error",
-    way: Way = EXACT,
+    options: ScoringOptions = EXACT,
     device: torch.device,
 ) -> dict[str, Any]:
-    """Score pairs and write the table; returns what was done and the first ten rows."""
+    """Score pairs and write the table; returns a summary and the first ten rows."""
     _require_suffix(out)
     opened, ready = Store.open(store), LinkModel.open(model, device)
-    way = ready.takes(way)
+    options = ready.supported(options)
     found = read_pairs(pairs, opened, unknown=unknown)
-    cut = opened.as_of(as_of).cut
-    scores = ready.probabilities(opened, cut, found.src, found.dst, way)
+    view = opened.as_of(as_of)
+    active = view.has_events(found.src) & view.has_events(found.dst)
+    scores = ready.probabilities(opened, view.cut, found.src, found.dst, options)
     order = np.lexsort((found.dst, found.src, -scores))
     columns = {
         "src": opened.accounts.take(found.src[order]),
         "dst": opened.accounts.take(found.dst[order]),
         "score": scores[order],
         "rank": np.arange(1, len(found) + 1),
+        "active": active[order],
     }
-    return {**_write(pa.table(columns), out), "pairs": len(found), **_how(opened, cut, way), "input": found.report}
+    return {
+        **_write(pa.table(columns), out),
+        "pairs": len(found),
+        "inactive": int((~active).sum()),
+        **_how(view, options),
+        "input": found.report,
+    }
 
 
 def _require_suffix(out: Path) -> None:
@@ -83,12 +94,12 @@ def _require_suffix(out: Path) -> None:
         raise UsageError(f"--out {out.name}: must end in .parquet or .csv. Try scores.parquet.")
 
 
-def _how(store: Store, cut: int, way: Way) -> dict[str, Any]:
-    return {"as_of": cut, "as_of_date": store.date(cut), "sampled": way.sampled}
+def _how(view: View, options: ScoringOptions) -> dict[str, Any]:
+    return {"as_of": view.cut, "as_of_date": view.store.date(view.cut), "sampled": options.sampled}
 
 
 def _write(table: pa.Table, out: Path) -> dict[str, Any]:
-    with replacing(out) as stream:
+    with atomic_write(out) as stream:
         if out.suffix == ".parquet":
             pq.write_table(table, stream)
         else:
@@ -96,8 +107,18 @@ def _write(table: pa.Table, out: Path) -> dict[str, Any]:
     return {"out": str(out), "top": table.slice(0, _TOP).to_pylist()}
 
 
-def _ranked(store: Store, model: NodeModel, nodes: NDArray[np.int64], probabilities: NDArray[np.float64]) -> pa.Table:
-    """The highest score first; equal scores in the store's order of accounts."""
+def _ranked(
+    store: Store,
+    model: NodeModel,
+    nodes: NDArray[np.int64],
+    probabilities: NDArray[np.float64],
+    active: NDArray[np.bool_],
+) -> pa.Table:
+    """The highest score first; equal scores in the store's order of accounts.
+
+    The column ``active`` is false for an account without an event before the cut: the model knows nothing of what it
+    does, and its score is no more than a prior.
+    """
     scores = model.scores(probabilities)
     order = np.lexsort((nodes, -scores))
     columns: dict[str, Any] = {
@@ -109,4 +130,5 @@ def _ranked(store: Store, model: NodeModel, nodes: NDArray[np.int64], probabilit
         columns["label"] = [model.classes[i] for i in probabilities[order].argmax(axis=1)]
     for place, name in enumerate(model.classes):
         columns[f"p_{name}"] = probabilities[order, place]
+    columns["active"] = active[order]
     return pa.table(columns)

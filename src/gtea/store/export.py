@@ -14,9 +14,9 @@ import pyarrow.csv
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from gtea.data.atomic import replacing
-from gtea.data.workbench import Progress, silent
 from gtea.errors import UsageError
+from gtea.runtime.files import atomic_write
+from gtea.runtime.progress import Progress, no_progress
 from gtea.store.view import View
 
 _BATCH = 1 << 18
@@ -51,7 +51,7 @@ def events_in_time_order(view: View, batch: int = _BATCH) -> Iterator[EventRows]
         )
 
 
-def export_events(view: View, out: Path, format: Literal["parquet", "csv"], progress: Progress = silent) -> int:
+def export_events(view: View, out: Path, format: Literal["parquet", "csv"], progress: Progress = no_progress) -> int:
     """Write every event before the cut to a file; returns how many.
 
     Calendar times are written as UTC timestamps, which no reader can take for another unit; steps as integers.
@@ -61,7 +61,7 @@ def export_events(view: View, out: Path, format: Literal["parquet", "csv"], prog
         raise UsageError(f"{out}: is a folder. Name the file to write.")
     schema = _schema(view)
     written = 0
-    with replacing(out) as stream:
+    with atomic_write(out) as stream:
         writer: Any = (
             pyarrow.parquet.ParquetWriter(stream, schema)
             if format == "parquet"

@@ -9,10 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gtea.errors import StoreError
 from gtea.store.layout import FORMAT_NAME, FORMAT_VERSION
 
 MANIFEST = "manifest.json"
+
 REPORT = "data_report.json"
 
 
@@ -70,3 +74,18 @@ def read_manifest(store: Path) -> Manifest:
         return Manifest(**content)
     except TypeError as error:
         raise StoreError(f"{path}: is damaged ({error}). Restore it from a backup or ingest again.") from error
+
+
+def map_array(folder: Path, described: dict[str, Any]) -> NDArray[Any]:
+    """Map one array into memory. Costs the same whatever its size."""
+    path = folder / described["file"]
+    size = path.stat().st_size
+    if size != described["bytes"]:
+        raise StoreError(
+            f"{path}: must have {described['bytes']} bytes (got {size}). "
+            "The file was cut or written to; restore it from a backup or ingest again."
+        )
+    shape = tuple(described["shape"])
+    if size == 0:
+        return np.zeros(shape, dtype=described["dtype"])
+    return np.memmap(path, dtype=described["dtype"], mode="r", shape=shape).view(np.ndarray)

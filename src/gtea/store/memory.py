@@ -14,10 +14,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from gtea.data.columns import EventColumns, NodeColumns
 from gtea.store.layout import NODE_IDS, vocabulary_name
 from gtea.store.manifest import Manifest
-from gtea.store.schema import Schema
+from gtea.store.schema import EventColumns, NodeColumns, Schema
 from gtea.store.store import Store
 from gtea.store.strings import StringTable, table_from
 

@@ -14,7 +14,6 @@ the version it has open, so nothing is swept under anybody's hands and a crash f
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import secrets
@@ -22,8 +21,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from gtea.data.atomic import replace_json, sync_folder
 from gtea.errors import StoreError, UsageError
+from gtea.runtime.files import sync_folder, try_lock, write_json
 from gtea.store.manifest import MANIFEST, REPORT, Manifest, read_manifest
 
 _VERSION = re.compile(r"v\d{6}")
@@ -64,14 +63,14 @@ def publish(store: Path, built: Path, manifest: Manifest) -> None:
     if (store / MANIFEST).exists():
         built.rename(store / manifest.folder)
         sync_folder(store)
-        replace_json(store / MANIFEST, manifest.to_json())
-        replace_json(store / REPORT, manifest.data_report)
+        write_json(store / MANIFEST, manifest.to_json())
+        write_json(store / REPORT, manifest.data_report)
         return
     whole = built.parent / "store"
     whole.mkdir()
     built.rename(whole / manifest.folder)
-    replace_json(whole / REPORT, manifest.data_report)
-    replace_json(whole / MANIFEST, manifest.to_json())
+    write_json(whole / REPORT, manifest.data_report)
+    write_json(whole / MANIFEST, manifest.to_json())
     try:
         whole.rename(store)
     except OSError as error:
@@ -118,15 +117,6 @@ def _lock(folder: Path, *, exclusive: bool) -> Iterator[bool]:
         yield try_lock(handle, exclusive=exclusive)
     finally:
         os.close(handle)
-
-
-def try_lock(handle: int, *, exclusive: bool) -> bool:
-    """Lock an open folder until it is closed; False if somebody else's lock is in the way."""
-    try:
-        fcntl.flock(handle, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
 
 
 def next_folder(store: Path) -> str:

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
-from gtea.data.bad_rows import BadRows
-from gtea.data.columns import EventColumns, NodeColumns
-from gtea.data.sources import Format
-from gtea.data.times import TimeUnit
-from gtea.data.workbench import Progress, silent
+from gtea.store.time_units import TimeUnit
 
-Input = str | os.PathLike[str] | object
-"""A file name, a glob, or a frame."""
+Format = Literal["auto", "csv", "tsv", "parquet", "jodie"]
 
 
 @dataclass(frozen=True)
@@ -48,11 +41,43 @@ class Schema:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How strictly, and with what means, input is read: what may differ from one delivery to the next."""
+class EventShape:
+    """What an event carries besides its pair and time, by the names of the staged columns: f0.. and c0.."""
 
-    bad_rows: BadRows = "error"
-    quarantine: Path | None = None
-    allow_any_date: bool = False
-    memory: str = "4GB"
-    progress: Progress = silent
+    features: tuple[str, ...]
+    categorical: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class EventColumns:
+    """The names, in the input, of the parts of an event."""
+
+    src: str
+    dst: str
+    time: str
+    features: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Every column that is read, in the order of the staged table."""
+        return (self.src, self.dst, self.time, *self.features, *self.categorical)
+
+    @property
+    def shape(self) -> EventShape:
+        """The names that the features have inside, where the user's own can't clash with ours."""
+        features = tuple(f"f{i}" for i in range(len(self.features)))
+        return EventShape(features, tuple(f"c{i}" for i in range(len(self.categorical))))
+
+
+@dataclass(frozen=True)
+class NodeColumns:
+    """The names, in the node table, of the account id and the features."""
+
+    node_id: str
+    features: tuple[str, ...]
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Every column that is read, in the order of the staged table."""
+        return (self.node_id, *self.features)

@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.data.times import date_text
 from gtea.errors import DataError, StoreError
-from gtea.store.arrays import map_array
+from gtea.runtime.files import try_lock
 from gtea.store.layout import NODE_IDS, vocabulary_name
-from gtea.store.manifest import Manifest, read_manifest
-from gtea.store.moments import Moment, parse_moment
-from gtea.store.publish import try_lock
+from gtea.store.manifest import Manifest, map_array, read_manifest
 from gtea.store.strings import StringTable
+from gtea.store.time_units import Instant, date_text, parse_instant
 from gtea.store.view import View
 
 _ATTEMPTS = 5
@@ -132,14 +130,14 @@ class Store:
         last = self.manifest.time["last"]
         return 0 if last is None else int(last) + 1
 
-    def as_of(self, moment: Moment | None = None) -> View:
+    def as_of(self, moment: Instant | None = None) -> View:
         """The store as it was just before a moment: no event at or after it can be reached. Free to make.
 
         Args:
             moment: A stored time (an int in ``unit``), a datetime, or text: ISO 8601, or a number in the unit that
                 the input had. None stands for just after the last event.
         """
-        cut = self.end if moment is None else parse_moment(moment, self.unit, self.manifest.schema["time_unit"])
+        cut = self.end if moment is None else parse_instant(moment, self.unit, self.manifest.schema["time_unit"])
         return View(self, cut)
 
     def node(self, account: str) -> int:

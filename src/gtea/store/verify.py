@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.data.atomic import replace_json
 from gtea.errors import StoreError
-from gtea.store.arrays import map_array
+from gtea.runtime.files import write_json
 from gtea.store.layout import DTYPES
-from gtea.store.manifest import REPORT, Manifest, read_manifest
+from gtea.store.manifest import REPORT, Manifest, map_array, read_manifest
 from gtea.store.store import Store
 from gtea.store.strings import StringTable
 
@@ -177,4 +176,4 @@ def _mend_report(path: Path, manifest: Manifest) -> None:
         current = None
     if current != manifest.data_report:
         with contextlib.suppress(OSError):  # on read-only media the manifest's own copy must do
-            replace_json(path / REPORT, manifest.data_report)
+            write_json(path / REPORT, manifest.data_report)

@@ -93,6 +93,11 @@ class View:
         sent_when = 0 if self.arrays.edge_a[edge] == self._number(seen_from) else 1
         return self._history(int(start[0]), int(stop[0]), sent_when)
 
+    def has_events(self, nodes: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
+        """Whether each node has an event before the cut."""
+        start, stop = self.slot_ranges(nodes)
+        return np.asarray(stop > start)
+
     def slot_ranges(self, nodes: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """For each node, the range of its slots whose edge has an event before the cut."""
         offset = self.arrays.node_offset

@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gtea.errors import DataError, UsageError
-from gtea.store.moments import parse_moment
 from gtea.store.store import Store
+from gtea.store.time_units import parse_instant
+from gtea.store.view import View
 from gtea.tasks.accounts import FoundRows, Unknown, find_rows, refuse_missing_header
 from gtea.tasks.tables import SHOWN, Table, TextTable, read_table
 
@@ -39,23 +40,35 @@ class Labels:
     report: dict[str, Any]
     """Rows read, folded and skipped, and the size of each class."""
     known_later: int = 0
-    """Labels that ``known_before`` has taken away."""
+    """Labels that ``existing_before`` has dropped because they became known too late."""
+    no_event_yet: int = 0
+    """Labels that ``existing_before`` has dropped because their account had no event yet."""
     weights: NDArray[np.float64] | None = None
     """How much each account counts in the loss; None where all count alike."""
 
     def __len__(self) -> int:
         return len(self.nodes)
 
-    def known_before(self, cut: int) -> Labels:
-        """The labels as they stood just before a cut. A class of which no example was known then doesn't exist yet."""
-        if self.known_at is None:
-            return self
-        known = np.flatnonzero(self.known_at < cut)
-        kinds, targets = np.unique(self.targets[known], return_inverse=True)
-        classes = tuple(self.classes[int(kind)] for kind in kinds)
-        later = self.known_later + len(self) - len(known)
-        weights = None if self.weights is None else self.weights[known]
-        return Labels(self.nodes[known], targets, classes, self.known_at[known], self.report, later, weights)
+    def existing_before(self, view: View) -> Labels:
+        """The labels that existed just before the view's cut.
+
+        A label exists once it is known (``known_at``) and its account has had an event. A class without such a label
+        does not exist yet: it must not become an output of the model, nor change which class is the rarer one.
+        """
+        active = view.has_events(self.nodes)
+        known = np.ones(len(self), dtype=bool) if self.known_at is None else self.known_at < view.cut
+        kept = np.flatnonzero(active & known)
+        kinds, targets = np.unique(self.targets[kept], return_inverse=True)
+        return Labels(
+            self.nodes[kept],
+            targets,
+            tuple(self.classes[int(kind)] for kind in kinds),
+            None if self.known_at is None else self.known_at[kept],
+            self.report,
+            self.known_later + int((active & ~known).sum()),
+            self.no_event_yet + int((~active).sum()),
+            None if self.weights is None else self.weights[kept],
+        )
 
 
 def read_labels(
@@ -200,7 +213,7 @@ def _moment(text: str, store: Store) -> int | None:
     if _HUGE.search(text):
         return None
     try:
-        moment = parse_moment(text, store.unit, store.manifest.schema["time_unit"])
+        moment = parse_instant(text, store.unit, store.manifest.schema["time_unit"])
     except UsageError:
         return None
     return moment if abs(moment) < 2**63 else None

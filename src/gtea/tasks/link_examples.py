@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from gtea.errors import DataError, UsageError
 from gtea.sampling.negatives import NegativeSampler
-from gtea.store.moments import Moment
 from gtea.store.store import Store
-from gtea.tasks.links import links_in
+from gtea.store.time_units import Instant
+from gtea.tasks.link_split import links_in
 from gtea.tasks.splits import first_events
 
 
 def link_examples(
-    store: Store, *, as_of: Moment, until: Moment | None = None, seed: int = 0
+    store: Store, *, as_of: Instant, until: Instant | None = None, seed: int = 0
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Pairs that have an event from ``as_of`` to before ``until``, and about as many that have none.
 

@@ -19,12 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.data.times import date_text
 from gtea.errors import DataError
-from gtea.rng import Purpose, stream, words
-from gtea.sampling.identity import keys_of_nodes
-from gtea.store.moments import Moment
+from gtea.runtime.rng import Purpose, stream, words
+from gtea.store.account_keys import keys_of_nodes
 from gtea.store.store import Store
+from gtea.store.time_units import Instant, date_text
 from gtea.tasks.labels import class_counts
 from gtea.tasks.pairs import Pairs
 from gtea.tasks.splits import check_validation_fraction, first_events, last_of_each
@@ -69,7 +68,7 @@ class PairSplit:
 
 
 def split_pairs(
-    pairs: Pairs, store: Store, *, fraction: float = 0.25, seed: int = 0, as_of: Moment | None = None
+    pairs: Pairs, store: Store, *, fraction: float = 0.25, seed: int = 0, as_of: Instant | None = None
 ) -> PairSplit:
     """Hold a share of labelled pairs back to choose the best epoch by; both parts see the graph as of ``as_of``."""
     check_validation_fraction(fraction)

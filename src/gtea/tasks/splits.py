@@ -1,6 +1,6 @@
 """Which labelled accounts train a model, choose it and judge it, and what each of them may see of the graph.
 
-``temporal_split`` is the default: a model is judged on accounts that appeared after those it was trained on, as it
+``temporal_split`` is the default: a model is evaluated on accounts that appeared after those it was trained on, as it
 will be in use. ``stratified_folds`` are the paper's: any account may land anywhere, the graph is the same for all,
 and figures come out higher. ``validation_split`` has no test part: it is for callers who judge for themselves.
 
@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.data.times import date_text
 from gtea.errors import DataError, UsageError
-from gtea.store.moments import Moment
 from gtea.store.store import Store
+from gtea.store.time_units import Instant, date_text
 from gtea.tasks.labels import Labels, class_counts
 
 FRACTIONS = (0.6, 0.2, 0.2)
@@ -80,7 +79,7 @@ class Split:
 
 
 def temporal_split(
-    labels: Labels, store: Store, *, fractions: Sequence[float] = FRACTIONS, as_of: Moment | None = None
+    labels: Labels, store: Store, *, fractions: Sequence[float] = FRACTIONS, as_of: Instant | None = None
 ) -> Split:
     """Split accounts by the time of their first event; equal times by account id, in the store's order of ids.
 
@@ -109,7 +108,7 @@ def temporal_split(
 
 
 def stratified_folds(
-    labels: Labels, store: Store, *, k: int = 5, seed: int = 0, as_of: Moment | None = None
+    labels: Labels, store: Store, *, k: int = 5, seed: int = 0, as_of: Instant | None = None
 ) -> tuple[Split, ...]:
     """The paper's cross-validation: split i tests on fold i, validates on fold i + 1 and trains on the others.
 
@@ -134,7 +133,7 @@ def stratified_folds(
     return tuple(splits)
 
 
-def validation_split(labels: Labels, store: Store, *, fraction: float = 0.25, as_of: Moment | None = None) -> Split:
+def validation_split(labels: Labels, store: Store, *, fraction: float = 0.25, as_of: Instant | None = None) -> Split:
     """Train on the accounts that appeared first, validate on the latest; both see the graph as of ``as_of``.
 
     Where that would leave a part without one of the classes, the latest accounts of each class validate.
@@ -192,11 +191,12 @@ def _usable(
     has_history = appeared < cut
     known = _known(labels, everyone, cut)
     not_known = int((has_history & ~known).sum()) + labels.known_later
-    left_out = {"no_event_yet": int((~has_history).sum()), "label_not_known_yet": not_known}
+    no_event = int((~has_history).sum()) + labels.no_event_yet
+    left_out = {"no_event_yet": no_event, "label_not_known_yet": not_known}
     index = everyone[has_history & known]
     if not len(index):
         raise DataError(
-            f"labels: none can be used as of {store.date(cut)} (got {len(labels) + labels.known_later:,}: "
+            f"labels: none can be used as of {store.date(cut)} (got {len(labels) + labels.known_later + labels.no_event_yet:,}: "
             f"{left_out['no_event_yet']:,} of accounts without an event before it, {not_known:,} known only later). "
             "Give a later as_of."
         )
@@ -256,7 +256,7 @@ def _dealt(index: NDArray[np.int64], labels: Labels, k: int, seed: int) -> list[
 
 
 def _require_examples(pieces: Sequence[NDArray[np.int64]], labels: Labels, what: str) -> None:
-    """Refuse parts that can't be learnt from or judged on."""
+    """Refuse parts that can't be learnt from or evaluated on."""
     for name, piece in zip(("train", "validation", "test"), pieces, strict=True):
         if len(np.unique(labels.targets[piece])) < 2:
             counts = class_counts(labels.targets[piece], labels.classes)

@@ -19,10 +19,15 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from gtea.data.columns import require_columns
-from gtea.data.csv_files import CsvLayout, lines_of_records, read_layout
-from gtea.data.sources import file_format, find_files
 from gtea.errors import DataError, UsageError
+from gtea.ingestion.table_files import (
+    CsvLayout,
+    file_format,
+    find_files,
+    lines_of_records,
+    read_layout,
+    require_columns,
+)
 
 Table = str | os.PathLike[str] | object
 """A CSV, TSV or Parquet file (CSV and TSV perhaps gzipped), or a frame: anything with ``__arrow_c_stream__``."""

@@ -1,7 +1,4 @@
-"""Training: batches, steps, and after each epoch a look at the validation part.
-
-Nothing here knows the task: it is given how to make a batch, how to compute its loss, and how to judge the network.
-"""
+"""The training loop: batches, steps, and validation after each epoch. It knows nothing of the task."""
 
 from __future__ import annotations
 
@@ -18,13 +15,15 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from gtea.config import TrainConfig
-from gtea.data.atomic import replacing
 from gtea.errors import ModelError
-from gtea.rng import Purpose, seed_of
+from gtea.runtime.device import checkpoint_seconds
+from gtea.runtime.files import atomic_write
+from gtea.runtime.rng import Purpose, seed_of
 from gtea.sampling.loader import Loader
-from gtea.training.state import State
+from gtea.training.checkpoint import TrainingState
 
 METRICS = "metrics.jsonl"
+_CLIP_NORM = 5.0
 
 
 class Counted(Protocol):
@@ -39,7 +38,7 @@ Made = TypeVar("Made", bound=Counted)
 
 
 @dataclass(frozen=True)
-class Report:
+class TrainingReport:
     """Where training stands, after each batch and once more after each epoch."""
 
     folder: Path
@@ -59,33 +58,33 @@ class Report:
     """After the epoch: its row of metrics.jsonl."""
 
 
-Listener = Callable[[Report], None]
+TrainingListener = Callable[[TrainingReport], None]
 
 
 class DivergenceError(ModelError):
     """The loss is no number any more: these settings lead nowhere, others may."""
 
 
-def silent(report: Report) -> None:
+def no_report(report: TrainingReport) -> None:
     """The listener of somebody who doesn't care."""
 
 
 def train(
-    state: State,
+    state: TrainingState,
     loader: Loader[Made],
     loss_of: Callable[[NDArray[Any], Made], Tensor],
-    judge: Callable[[], Mapping[str, float]],
+    validate: Callable[[], Mapping[str, float]],
     config: TrainConfig,
     folder: Path,
-    listener: Listener,
+    listener: TrainingListener,
 ) -> None:
     """Train until the metric stops rising; leaves the best weights in ``state.best``.
 
     Args:
         loss_of: The mean loss over the items of a batch.
-        judge: The validation metrics of the network as it is.
+        validate: The validation metrics of the network as it is.
     """
-    watch = _Watch(config.checkpoint_seconds)
+    watch = _Watch(checkpoint_seconds())
     while not state.progress.finished:
         epoch = state.progress.epoch
         for group in state.optimiser.param_groups:
@@ -97,7 +96,7 @@ def train(
             listener(_report(state, config, folder, watch, epoch, state.progress.batch / len(loader), loss))
             if watch.due():
                 state.save(folder)
-        _end_epoch(state, judge, config)
+        _end_epoch(state, validate, config)
         # Before the checkpoint: a run that dies between the two does the epoch again and writes the same row. The other
         # way round, one that had just finished would never write its last row.
         _write_history(state, folder)
@@ -114,7 +113,7 @@ def learning_rate(config: TrainConfig, epoch: int) -> float:
 
 
 def _step(
-    state: State,
+    state: TrainingState,
     loss_of: Callable[[NDArray[Any], Made], Tensor],
     items: NDArray[Any],
     batch: Made,
@@ -126,8 +125,7 @@ def _step(
     state.optimiser.zero_grad(set_to_none=True)
     loss = loss_of(items, batch)
     loss.backward()  # type: ignore[no-untyped-call]
-    if config.clip_norm:
-        nn.utils.clip_grad_norm_(state.network.parameters(), config.clip_norm)
+    nn.utils.clip_grad_norm_(state.network.parameters(), _CLIP_NORM)
     state.optimiser.step()
     value = float(loss.detach())
     if not math.isfinite(value):
@@ -138,9 +136,9 @@ def _step(
     return value
 
 
-def _end_epoch(state: State, judge: Callable[[], Mapping[str, float]], config: TrainConfig) -> None:
+def _end_epoch(state: TrainingState, validate: Callable[[], Mapping[str, float]], config: TrainConfig) -> None:
     progress = state.progress
-    metrics = dict(judge())
+    metrics = dict(validate())
     loss = progress.loss_sum / max(1, progress.num_examples)
     row = {"epoch": progress.epoch, "loss": loss, **{f"validation_{name}": value for name, value in metrics.items()}}
     # Of equally good epochs the first is kept.
@@ -160,17 +158,17 @@ def _end_epoch(state: State, judge: Callable[[], Mapping[str, float]], config: T
     )
 
 
-def _write_history(state: State, folder: Path) -> None:
+def _write_history(state: TrainingState, folder: Path) -> None:
     """All rows again: what a killed run wrote beyond its checkpoint must not stay."""
-    with replacing(folder / METRICS) as stream:
+    with atomic_write(folder / METRICS) as stream:
         stream.write("".join(json.dumps(row) + "\n" for row in state.progress.history).encode())
 
 
 def _report(
-    state: State, config: TrainConfig, folder: Path, watch: _Watch, epoch: int, done: float, loss: float
-) -> Report:
+    state: TrainingState, config: TrainConfig, folder: Path, watch: _Watch, epoch: int, done: float, loss: float
+) -> TrainingReport:
     best = state.progress.best_metric if state.progress.best_epoch >= 0 else None
-    return Report(folder, epoch, config.epochs, done, loss, watch.events_per_second(), config.metric, best)
+    return TrainingReport(folder, epoch, config.epochs, done, loss, watch.events_per_second(), config.metric, best)
 
 
 class _Watch:

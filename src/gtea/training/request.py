@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
 
-from gtea.config import HYBRID, RunConfig, link_defaults, node_defaults, read_config
-from gtea.config import variant as model_variant
-from gtea.data.atomic import replace_json
+from gtea.config import RunConfig, read_config
 from gtea.errors import UsageError
-from gtea.families import require_classifier
+from gtea.models.registry import DEFAULT_MODEL, default_config, model_config, require_classifier
+from gtea.runtime.device import resolve_device
+from gtea.runtime.files import write_json
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels, positive_class, read_labels
-from gtea.tasks.links import LinkSplit, split_links, with_negatives
+from gtea.tasks.link_split import LinkSplit, split_links, with_negatives
 from gtea.tasks.splits import Split, stratified_folds, temporal_split
 from gtea.tasks.uncertainty import mean_and_std
-from gtea.training.device import resolve_device
-from gtea.training.links import LinkRun
-from gtea.training.loop import Listener
-from gtea.training.nodes import NodeRun
-from gtea.training.story import Task, train_task
+from gtea.training.fit import Task, train_task
+from gtea.training.link_task import LinkTask
+from gtea.training.loop import TrainingListener
+from gtea.training.node_task import NodeTask
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One of some stratified folds, counted from 0."""
+
+    number: int
+    num_folds: int
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,8 @@ class NodeRequest:
     config: RunConfig
     as_of: str | None
     device: torch.device
+    fold: Fold | None = None
+    """Which stratified fold to train; None splits by time."""
 
     @staticmethod
     def read(
@@ -49,6 +58,7 @@ class NodeRequest:
         positive: str | None = None,
         unknown: Literal["error", "skip"] = "error",
         device: str = "auto",
+        fold: Fold | None = None,
         base: RunConfig | None = None,
     ) -> NodeRequest:
         """Open the store, read labels and settings, and refuse what doesn't fit together.
@@ -56,30 +66,30 @@ class NodeRequest:
         Args:
             base: Settings to begin with, instead of the variant's.
         """
-        base = base or node_defaults(model_variant(variant or HYBRID))
+        base = base or default_config(model_config(variant or DEFAULT_MODEL), "nodes")
         resolved = read_config(config, settings, base)
         require_classifier(resolved.model)
         opened = Store.open(store)
-        # What was labelled later must not even add a class, or make another one the rarer.
-        found = read_labels(labels, opened, unknown=unknown).known_before(opened.as_of(as_of).cut)
-        return NodeRequest(opened, found, positive_class(found, positive), resolved, as_of, resolve_device(device))
+        found = read_labels(labels, opened, unknown=unknown).existing_before(opened.as_of(as_of))
+        chosen = positive_class(found, positive)
+        return NodeRequest(opened, found, chosen, resolved, as_of, resolve_device(device), fold)
 
-    def run(self, split: Split, config: RunConfig, folder: Path) -> NodeRun:
-        """One training of this request."""
-        return NodeRun(self.store, self.labels, self.positive, split, config, folder, self.device)
+    def run(self, split: Split, folder: Path) -> NodeTask:
+        """The training of this request on one split."""
+        return NodeTask(self.store, self.labels, self.positive, split, self.config, folder, self.device)
 
-    def once(self, folder: Path) -> NodeRun:
-        """The training of the split that the settings name."""
-        return self.run(self.split(), self.config, folder)
+    def once(self, folder: Path) -> NodeTask:
+        """The training of this request."""
+        return self.run(self.split(), folder)
 
     def split(self) -> Split:
-        """The split that the settings name."""
-        chosen = self.config.split
-        if chosen.kind == "temporal":
-            return temporal_split(self.labels, self.store, fractions=chosen.fractions, as_of=self.as_of)
-        return self._folds(chosen.folds)[chosen.fold]
+        """By time, or the fold that was asked for."""
+        if self.fold is None:
+            return temporal_split(self.labels, self.store, fractions=self.config.split.fractions, as_of=self.as_of)
+        return self.folds(self.fold.num_folds)[self.fold.number]
 
-    def _folds(self, k: int) -> tuple[Split, ...]:
+    def folds(self, k: int) -> tuple[Split, ...]:
+        """All of k stratified folds."""
         return stratified_folds(self.labels, self.store, k=k, seed=self.config.train.seed, as_of=self.as_of)
 
 
@@ -109,16 +119,13 @@ class LinkRequest:
         Args:
             base: Settings to begin with, instead of the variant's.
         """
-        base = base or link_defaults(model_variant(variant or HYBRID))
+        base = base or default_config(model_config(variant or DEFAULT_MODEL), "links")
         resolved = read_config(config, settings, base)
-        if resolved.split.kind != "temporal":
-            raise UsageError("split.kind: links are split by time (got 'folds'). Leave it out.")
         opened = Store.open(store)
         chosen = resolved.split
         split = split_links(
             opened,
             graph_until=graph_until,
-            graph_fraction=chosen.graph_fraction,
             fractions=chosen.fractions,
             protocol=chosen.protocol,
             train_windows=chosen.train_windows,
@@ -126,13 +133,13 @@ class LinkRequest:
         )
         return LinkRequest(opened, with_negatives(opened, split), resolved, resolve_device(device))
 
-    def once(self, folder: Path) -> LinkRun:
+    def once(self, folder: Path) -> LinkTask:
         """The training of this request."""
-        return LinkRun(self.store, self.split, self.config, folder, self.device)
+        return LinkTask(self.store, self.split, self.config, folder, self.device)
 
 
 def run_once(
-    request: NodeRequest | LinkRequest, out: str | None, resume: str | None, listener: Listener
+    request: NodeRequest | LinkRequest, out: str | None, resume: str | None, listener: TrainingListener
 ) -> dict[str, Any]:
     """Train one model, or go on with it."""
     folder = _folder(out, resume)
@@ -141,17 +148,18 @@ def run_once(
     return {"out": str(folder), **model.metrics}
 
 
-def run_folds(request: NodeRequest, k: int, out: str | None, resume: str | None, listener: Listener) -> dict[str, Any]:
+def run_folds(
+    request: NodeRequest, k: int, out: str | None, resume: str | None, listener: TrainingListener
+) -> dict[str, Any]:
     """Train a model for each fold, and report mean and spread. A finished fold is not trained again."""
     folder = _folder(out, resume)
     if resume is None and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder}: exists. Go on with --resume, or choose another --out.")
-    folds = stratified_folds(request.labels, request.store, k=k, seed=request.config.train.seed, as_of=request.as_of)
+    folds = request.folds(k)
     results = []
     for number, split in enumerate(folds):
         place = folder / f"fold-{number + 1}"
-        config = replace(request.config, split=replace(request.config.split, kind="folds", folds=k, fold=number))
-        model = train_task(request.run(split, config, place), listener, resume=(place / "run.json").exists())
+        model = train_task(request.run(split, place), listener, resume=(place / "run.json").exists())
         results.append(model.metrics["test"])
     test = {}
     for name in results[0]:
@@ -159,7 +167,7 @@ def run_folds(request: NodeRequest, k: int, out: str | None, resume: str | None,
         test[name] = {"mean": mean, "std": std}
     left_out = {"labels": request.labels.report, "split": {"left_out": folds[0].left_out}}
     summary = {"out": str(folder), "folds": k, "test": test, "each": results, **left_out}
-    replace_json(folder / "folds.json", summary)
+    write_json(folder / "folds.json", summary)
     return summary
 
 

@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gtea.nn.encoders import buckets
-from gtea.nn.encoders.buckets import length_buckets
+from gtea.nn.encoders import self_attention as buckets
+from gtea.nn.encoders.self_attention import length_buckets
 
 
 @settings(deadline=None)

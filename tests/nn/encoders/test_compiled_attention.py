@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.nn.examples import seeded
 from torch import Tensor
 
-from gtea.nn.compiled import kernels
 from gtea.nn.encoders.self_attention import attend_last
+from gtea.nn.kernels import kernels
 from gtea.nn.segments import run_of_rows
 
 COMPILED = kernels()

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tests.nn.examples import seeded
 from torch import Tensor
 
-from gtea.nn.compiled import kernels as installed
 from gtea.nn.encoders.ragged_lstm import LSTMState, LSTMWeights, ragged_lstm
+from gtea.nn.kernels import kernels as installed
 
 COMPILED = installed()
 pytestmark = pytest.mark.skipif(

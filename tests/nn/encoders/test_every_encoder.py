@@ -14,7 +14,7 @@ from tests.nn.examples import histories_of, part_of, seeded
 
 from gtea.nn.encoders.lstm import LSTMEncoder
 from gtea.nn.encoders.sequence_encoder import SequenceEncoder
-from gtea.nn.encoders.statistics import StatisticsEncoder
+from gtea.nn.encoders.statistics_encoder import StatisticsEncoder
 from gtea.nn.encoders.transformer import TransformerEncoder
 
 D_IN = 3
@@ -139,7 +139,7 @@ def test_a_column_read_both_ways_at_once(encoder: SequenceEncoder, column: int, 
     with torch.no_grad():
         for parameter in other.parameters():
             parameter.mul_(0.5)
-        at_once = encoder.beside_mirrored(other, histories.features, histories.offset, column)
+        at_once = encoder.encode_both_mirrored(other, histories.features, histories.offset, column)
         one_by_one = [each(x, histories.offset) for x in (histories.features, turned) for each in (encoder, other)]
     assert torch.equal(histories.features, given_before)
     for made, expected in zip(at_once, one_by_one, strict=True):

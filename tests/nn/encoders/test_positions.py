@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from gtea.nn.encoders.positions import encode_positions, positions_from_end
+from gtea.nn.encoders.transformer import encode_positions, positions_from_end
 
 
 def test_the_last_event_is_at_zero() -> None:

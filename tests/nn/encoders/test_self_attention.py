@@ -6,8 +6,8 @@ import pytest
 import torch
 from tests.nn.examples import histories_of, seeded
 
-from gtea.batch import Histories
-from gtea.nn.encoders import buckets
+from gtea.nn.batch import Histories
+from gtea.nn.encoders import self_attention as buckets
 from gtea.nn.encoders.self_attention import SelfAttention
 from gtea.nn.segments import run_of_rows
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from gtea.nn.encoders.statistics import StatisticsEncoder
+from gtea.nn.encoders.statistics_encoder import StatisticsEncoder
 
 
 def test_the_four_statistics_in_this_order() -> None:

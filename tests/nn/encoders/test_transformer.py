@@ -37,6 +37,6 @@ def test_a_truncated_history_is_read_as_the_end_of_the_full_one() -> None:
 
 
 def _positions(encoder: TransformerEncoder, position: list[int]) -> torch.Tensor:
-    from gtea.nn.encoders.positions import encode_positions
+    from gtea.nn.encoders.transformer import encode_positions
 
     return encode_positions(torch.tensor(position), encoder.d_edge, torch.float64)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
-from gtea.nn.encoders.ragged_lstm import LSTMState, LSTMWeights
-from gtea.nn.encoders.run_lstm import continue_lstm, last_hidden, last_hidden_mirrored
-from gtea.nn.encoders.sequence_encoder import SequenceEncoder
-from gtea.nn.initial import uniform
+from gtea.nn.encoders.ragged_lstm import LSTMState, LSTMWeights, ragged_lstm
+from gtea.nn.encoders.sequence_encoder import SequenceEncoder, mirrored
+from gtea.nn.kernels import kernels_for
+from gtea.nn.linear import uniform
 
 
 class LSTMEncoder(SequenceEncoder):
@@ -42,7 +44,7 @@ class LSTMEncoder(SequenceEncoder):
         mine, theirs = last_hidden(e_hat, offset, [self._layers(), other._layers()])
         return mine, theirs
 
-    def beside_mirrored(self, other: SequenceEncoder, e_hat: Tensor, offset: Tensor, column: int) -> list[Tensor]:
+    def encode_both_mirrored(self, other: SequenceEncoder, e_hat: Tensor, offset: Tensor, column: int) -> list[Tensor]:
         """All four in one pass over the events."""
         assert isinstance(other, LSTMEncoder)
         return last_hidden_mirrored(e_hat, offset, [self._layers(), other._layers()], column)
@@ -62,3 +64,31 @@ class LSTMEncoder(SequenceEncoder):
 
     def _layers(self) -> list[LSTMWeights]:
         return [LSTMWeights(*layer) for layer in zip(self.w, self.u, self.b, strict=True)]
+
+
+def last_hidden(x: Tensor, offset: Tensor, encoders: Sequence[Sequence[LSTMWeights]]) -> list[Tensor]:
+    """The top layer's h of each of some encoders of one shape after each history's last event, [num_edges, d]."""
+    compiled = kernels_for(x, encoders[0][0].b)
+    if compiled is not None:
+        return [h[-1] for h in compiled.last_h(x, offset, encoders)]
+    u = encoders[0][0].u
+    zeros = u.new_zeros(len(encoders[0]), len(offset) - 1, u.shape[1])
+    return [ragged_lstm(x, offset, layers, LSTMState(zeros, zeros)).h[-1] for layers in encoders]
+
+
+def last_hidden_mirrored(
+    x: Tensor, offset: Tensor, encoders: Sequence[Sequence[LSTMWeights]], column: int
+) -> list[Tensor]:
+    """``last_hidden`` of x and, behind it, of x with one column negated. Without gradients."""
+    compiled = kernels_for(x, encoders[0][0].b)
+    if compiled is not None:
+        return [h[-1] for h in compiled.last_h_mirrored(x, offset, encoders, column)]
+    return [*last_hidden(x, offset, encoders), *last_hidden(mirrored(x, column), offset, encoders)]
+
+
+def continue_lstm(x: Tensor, offset: Tensor, layers: Sequence[LSTMWeights], state: LSTMState) -> LSTMState:
+    """What an encoder knows after more events."""
+    compiled = kernels_for(x, layers[0].b)
+    if compiled is not None:
+        return LSTMState(*compiled.lstm(x, offset, [layers], [(state.h, state.c)])[0])
+    return ragged_lstm(x, offset, layers, state)

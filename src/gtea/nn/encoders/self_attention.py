@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from gtea.nn.compiled import kernels_for
-from gtea.nn.encoders.buckets import length_buckets
-from gtea.nn.initial import uniform
-from gtea.nn.normalisers.groups import SegmentGroups
-from gtea.nn.normalisers.softmax import softmax
+from gtea.nn.groups import SegmentGroups
+from gtea.nn.kernels import kernels_for
+from gtea.nn.linear import uniform
+from gtea.nn.normalisers import softmax
 from gtea.nn.segments import run_sum
+
+MAX_CELLS = 1 << 20
+"""Largest num_histories * longest^2 of a bucket with more than one history: bounds the attention matrices."""
 
 
 class SelfAttention(nn.Module):
@@ -76,3 +81,28 @@ def attend_last(q: Tensor, k: Tensor, e: Tensor, offset: Tensor, edge: Tensor) -
     # Head by head: one product for all would be H times the size of e, and twice as slow for its page faults.
     summed = [run_sum(weight[:, head, None] * e, edge, num_edges) for head in range(num_heads)]
     return torch.stack(summed, dim=1)
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Some histories as a table of event rows."""
+
+    row: Tensor  # int64 [num_histories, longest]; any valid row in the padding
+    mask: Tensor  # bool [num_histories, longest]; False in the padding
+
+
+def length_buckets(offset: Tensor) -> Iterator[Bucket]:
+    """Split histories by length, 1, 2, 3..4, 5..8 and so on; those without events appear nowhere."""
+    length = offset.diff()
+    longest = int(length.max()) if len(length) else 0
+    for bit in range((longest - 1).bit_length() + 1 if longest else 0):
+        members = ((length <= 1 << bit) & (length > (1 << bit) // 2)).nonzero().squeeze(1)
+        for some in torch.split(members, max(1, MAX_CELLS >> 2 * bit)):
+            if len(some):
+                yield _bucket(offset[:-1][some], length[some])
+
+
+def _bucket(start: Tensor, length: Tensor) -> Bucket:
+    place = torch.arange(int(length.max()), device=start.device)
+    mask = place < length[:, None]
+    return Bucket(start[:, None] + place * mask, mask)

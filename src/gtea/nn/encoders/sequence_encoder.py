@@ -35,7 +35,7 @@ class SequenceEncoder(nn.Module, ABC):
         """What this encoder and another of the same build make of the same events, together where that is cheaper."""
         return self(e_hat, offset), other(e_hat, offset)
 
-    def beside_mirrored(self, other: SequenceEncoder, e_hat: Tensor, offset: Tensor, column: int) -> list[Tensor]:
+    def encode_both_mirrored(self, other: SequenceEncoder, e_hat: Tensor, offset: Tensor, column: int) -> list[Tensor]:
         """``beside`` of e_hat and, behind it, of e_hat with one column negated. For models at rest: no gradients."""
         return [*self.beside(other, e_hat, offset), *self.beside(other, mirrored(e_hat, column), offset)]
 

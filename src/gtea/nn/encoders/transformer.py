@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from gtea.nn.encoders.positions import encode_positions, positions_from_end
 from gtea.nn.encoders.self_attention import SelfAttention
 from gtea.nn.encoders.sequence_encoder import SequenceEncoder
-from gtea.nn.initial import linear
-from gtea.nn.mlp import MLP
+from gtea.nn.linear import MLP, linear
 from gtea.nn.segments import run_of_rows
 
 
@@ -39,15 +38,15 @@ class TransformerEncoder(SequenceEncoder):
 
     def forward(self, e_hat: Tensor, offset: Tensor) -> Tensor:
         """The top layer's row of each history's last event, [num_edges, d_edge]."""
-        return self._encode(e_hat, layout_of(e_hat, offset, self.d_edge))
+        return self._encode(e_hat, history_layout(e_hat, offset, self.d_edge))
 
     def beside(self, other: SequenceEncoder, e_hat: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
         """Both, with positions worked out once."""
         assert isinstance(other, TransformerEncoder)
-        layout = layout_of(e_hat, offset, self.d_edge)
+        layout = history_layout(e_hat, offset, self.d_edge)
         return self._encode(e_hat, layout), other._encode(e_hat, layout)
 
-    def _encode(self, e_hat: Tensor, layout: Layout) -> Tensor:
+    def _encode(self, e_hat: Tensor, layout: HistoryLayout) -> Tensor:
         e = self.into(e_hat) + layout.positions
         for block in self.below:
             e = block(e, layout.offset)
@@ -57,7 +56,7 @@ class TransformerEncoder(SequenceEncoder):
         return e_hat.new_zeros(layout.num_edges, self.d_edge).index_copy(0, layout.occupied, last)
 
 
-class Layout(NamedTuple):
+class HistoryLayout(NamedTuple):
     """Where the events of some histories stand. A history without events has no last row: it takes no part."""
 
     num_edges: int
@@ -67,13 +66,13 @@ class Layout(NamedTuple):
     positions: Tensor  # [num_events, d_edge]: the encoding of each event's place, counted from the end
 
 
-def layout_of(e_hat: Tensor, offset: Tensor, d_edge: int) -> Layout:
+def history_layout(e_hat: Tensor, offset: Tensor, d_edge: int) -> HistoryLayout:
     """What an encoder must know of histories besides their events."""
     occupied = offset.diff().nonzero().squeeze(1)
     kept = torch.cat([offset[:1], offset[1:][occupied]])
     edge = run_of_rows(kept, len(e_hat))
     positions = encode_positions(positions_from_end(kept, edge), d_edge, e_hat.dtype)
-    return Layout(len(offset) - 1, occupied, kept, edge, positions)
+    return HistoryLayout(len(offset) - 1, occupied, kept, edge, positions)
 
 
 class TransformerBlock(nn.Module):
@@ -98,3 +97,23 @@ class TransformerBlock(nn.Module):
         y = e + self.attention(self.norm_attention(e), offset)
         out: Tensor = y + self.feed_forward(self.norm_feed_forward(y))
         return out
+
+
+def encode_positions(position: Tensor, d: int, dtype: torch.dtype) -> Tensor:
+    """Sines and cosines of wavelengths from 2 pi to 10,000 * 2 pi, side by side: [num_events, d]."""
+    num_positions = int(position.max()) + 1 if len(position) else 0
+    distinct = torch.arange(num_positions, device=position.device, dtype=torch.float64)
+    pair = torch.arange((d + 1) // 2, device=position.device, dtype=torch.float64)
+    angle = distinct[:, None] * torch.exp(pair * (-2 * math.log(10_000) / d))
+    waves = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :d]
+    return waves.to(dtype).index_select(0, position)
+
+
+def positions_from_end(offset: Tensor, run: Tensor) -> Tensor:
+    """How many events of the same history came after each event: 0 for the last.
+
+    Counted from the end, an event's position doesn't depend on how much of the history before it was kept: a
+    truncated history is encoded as the end of the full one. Counted from the start, every new event would shift the
+    positions of a full window. The last event, the one that asks, always stands at 0.
+    """
+    return offset[1:][run] - 1 - torch.arange(len(run), device=run.device)

@@ -1,1 +1,0 @@
-"""What a practitioner would use instead: the rivals that every result stands beside."""

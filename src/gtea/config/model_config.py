@@ -1,0 +1,144 @@
+"""What a model is made of: choices and sizes, frozen, checked once when they are made.
+
+Everything here is plain data without torch, so that a run's configuration can be read, printed and refused quickly.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from gtea.errors import UsageError
+
+Family = Literal["hybrid", "gtea", "gcn", "graphsage", "gat", "ecconv", "egnn", "tgat", "tree", "edgebank"]
+Encoder = Literal["lstm", "transformer", "statistics"]
+Attention = Literal["sparsemax", "softmax", "entmax15"]
+LinkHead = Literal["dot", "pair", "ordered_pair"]
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Which network, and its sizes: the choices of the paper's grid and a few more.
+
+    Beyond the paper: ``attention = "entmax15"``, ``link_head`` other than ``"dot"``, ``node_limit``, and time encoding
+    together with the statistics encoder (the statistics are then also taken of the time embedding).
+
+    Not every family uses every setting. All networks use ``num_layers``, ``d_node``, ``d_mlp`` and ``dropout``, those
+    with attention ``num_heads``, TGAT ``d_time``. Boosted trees and EdgeBank use none.
+    """
+
+    family: Family = "gtea"
+    """Set by the model's name (``gtea train --variant``), not by ``--set``."""
+    encoder: Encoder = "lstm"
+    time_encoding: bool = True
+    attention: Attention = "sparsemax"
+    num_layers: int = 2
+    """Layers of aggregation, L in the paper: how many hops a node sees."""
+    d_node: int = 64
+    d_edge: int = 64
+    """Size of an edge embedding. The statistics encoder has a size of its own: four per event feature."""
+    num_encoder_layers: int = 1
+    num_heads: int = 4
+    d_time: int = 16
+    """Size of a time embedding, l + 1 in the paper: one linear part, the rest periodic."""
+    d_mlp: int = 64
+    """Hidden size of every MLP."""
+    dropout: float = 0.0
+    """Share of hidden units dropped in every MLP while training."""
+    node_limit: float = 0.0
+    """Node features are clipped to this many standard deviations; 0 is no limit. Histories grow after the training
+    window, and a network extrapolates in a straight line."""
+    link_head: LinkHead = "dot"
+
+    def __post_init__(self) -> None:
+        require_one_of("model.family", self.family, get_args(Family))
+        require_one_of("model.encoder", self.encoder, get_args(Encoder))
+        require_one_of("model.attention", self.attention, get_args(Attention))
+        require_one_of("model.link_head", self.link_head, get_args(LinkHead))
+        _require_range("model.num_layers", self.num_layers, 1, 3)
+        _require_range("model.num_encoder_layers", self.num_encoder_layers, 1, 3)
+        for name in ("d_node", "d_edge", "num_heads", "d_mlp"):
+            _require_at_least(f"model.{name}", getattr(self, name), 1)
+        _require_at_least("model.d_time", self.d_time, 2)
+        if not 0 <= self.dropout < 1:
+            raise UsageError(f"model.dropout must be at least 0 and below 1 (got {self.dropout}). Try 0.1.")
+        if self.node_limit < 0:
+            raise UsageError(f"model.node_limit must be at least 0 (got {self.node_limit}). Try 2.")
+        if self.reads_histories and self.encoder == "transformer":
+            self._require_heads_to_divide("d_edge")
+        if self.family in ("gat", "tgat"):
+            self._require_heads_to_divide("d_node")
+        if self.family == "tgat" and self.d_time % 2:
+            raise UsageError(
+                f"model.d_time must be even for tgat, a cosine and a sine for each frequency (got {self.d_time}). "
+                f"Try {self.d_time + 1}."
+            )
+        if not self.reads_histories and self.link_head != "dot":
+            raise UsageError(
+                f"model.link_head must be 'dot' for {self.family}, which embeds no history of a pair "
+                f"(got {self.link_head!r}). Leave it out."
+            )
+
+    @property
+    def reads_histories(self) -> bool:
+        """Whether the model is a GTEA, alone or in a hybrid."""
+        return self.family in ("gtea", "hybrid")
+
+    def _require_heads_to_divide(self, name: str) -> None:
+        size = getattr(self, name)
+        if size % self.num_heads:
+            fitting = -(-size // self.num_heads) * self.num_heads
+            raise UsageError(
+                f"model.num_heads must divide model.{name} (got {self.num_heads} and {size}). Try {name} = {fitting}."
+            )
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """What a model must know of its data: how wide the features are and over which times they stretch.
+
+    Periods are in units of the scaled time. They only set where the frequencies of the time encoding start.
+    """
+
+    d_node_features: int
+    d_event_features: int
+    shortest_period: float
+    longest_period: float
+    d_pair_statistics: int = 0
+    d_head_inputs: int = 0
+    d_neighbour_labels: int = 0
+    """How many of the head inputs, the last ones, are neighbour labels."""
+
+    def __post_init__(self) -> None:
+        _require_at_least("input.d_node_features", self.d_node_features, 0)
+        _require_at_least("input.d_event_features", self.d_event_features, 0)
+        _require_at_least("input.d_pair_statistics", self.d_pair_statistics, 0)
+        _require_at_least("input.d_neighbour_labels", self.d_neighbour_labels, 0)
+        _require_at_least("input.d_head_inputs", self.d_head_inputs, self.d_neighbour_labels)
+        if not 0 < self.shortest_period <= self.longest_period < float("inf"):
+            raise UsageError(
+                "input.shortest_period must be above 0 and at most input.longest_period "
+                f"(got {self.shortest_period} and {self.longest_period}). "
+                "Take a minute and the span of the training window, in units of the scaled time."
+            )
+
+
+def require_one_of(subject: str, value: str, choices: Sequence[str]) -> None:
+    """Refuse a value that is not among the choices, with the nearest one as a suggestion."""
+    if value in choices:
+        return
+    near = difflib.get_close_matches(str(value), choices, n=1)
+    remedy = f"Did you mean {near[0]!r}?" if near else f"Try {choices[0]!r}."
+    raise UsageError(f"{subject} must be one of {', '.join(map(repr, choices))} (got {value!r}). {remedy}")
+
+
+def _require_range(subject: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise UsageError(f"{subject} must be from {low} to {high} (got {value}). Try {min(max(value, low), high)}.")
+
+
+def _require_at_least(subject: str, value: int, low: int) -> None:
+    if value < low:
+        raise UsageError(f"{subject} must be at least {low} (got {value}). Try {low}.")

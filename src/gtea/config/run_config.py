@@ -1,0 +1,243 @@
+"""The settings of a run: one frozen value from defaults, a TOML file and ``--set``, saved with everything it makes."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import tomllib
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+from gtea.config.model_config import ModelConfig
+from gtea.errors import UsageError
+
+TimeOrigin = Literal["pair", "calendar"]
+NodeKind = Literal["given", "statistics", "random"]
+"""Where node features come from: the node table, statistics of an account's own events, or random vectors."""
+
+_FAMILY = "model.family"
+_RENAMED = {
+    "features.ages": "is now called features.recency",
+    "features.flows": "is now called features.net_flow",
+    "features.pairs": "is now called features.pair_statistics",
+    "features.ranks": "is now called features.rank_inputs",
+    "features.known": "is now called features.neighbour_labels",
+    "features.clock": "is now called features.time_origin",
+    "features.gaps": "is gone: events always carry the time since the pair's previous event",
+    "model.tree_beside": "is gone: the model with boosted trees is now called hybrid, as in --variant hybrid",
+    "train.workers": "is now called GTEA_WORKERS, an environment variable: it changes no result",
+    "train.checkpoint_seconds": "is now called GTEA_CHECKPOINT_SECONDS, an environment variable: it changes no result",
+    "train.clip_norm": "is gone: gradients are always clipped to a norm of 5",
+    "split.kind": "is gone: use --folds for stratified folds",
+    "split.folds": "is gone: use --folds",
+    "split.fold": "is gone: use --folds",
+    "split.graph_fraction": "is gone: use --graph-until",
+}
+"""Settings of gtea 0.1, and what to use instead. To be dropped in 0.3."""
+
+
+@dataclass(frozen=True)
+class FeaturesConfig:
+    """What the model is told about nodes, events and pairs."""
+
+    nodes: tuple[NodeKind, ...] | None = None
+    """Where node features come from. None: the node table if there is one, statistics otherwise."""
+    d_random: int = 32
+    """Size of the random vectors, if ``nodes`` has them."""
+    recency: bool = False
+    """Whether statistics tell how long before the cut an account was first and last active. Off for accounts: as of the
+    end of a training window it separates classes in a way that does not hold later. On for links, which are predicted
+    from the present."""
+    net_flow: bool = True
+    """Whether statistics compare what an account received with what it sent. Accounts that pass everything on are hard
+    to see otherwise. Off for links."""
+    pair_statistics: bool = False
+    """Whether the head of a link model reads statistics of the pair: counts, recency, paths between the two. On for
+    GTEA's link models."""
+    rank_inputs: bool = False
+    """Whether the head of an account model also reads the account's own features as ranks."""
+    neighbour_labels: bool = False
+    """Whether the head of an account model reads the training labels of an account's neighbours and of their
+    neighbours, never the account's own. Off: it misleads where the accounts to be scored have other neighbours than
+    the training accounts."""
+    time_origin: TimeOrigin = "pair"
+    """What the time encoding counts from: the pair's first event, or the first event of the data as in the paper.
+    With ``calendar``, everything that is scored lies beyond the training times, and the encoding extrapolates."""
+
+
+@dataclass(frozen=True)
+class SamplingConfig:
+    """How much of a node's neighbourhood a batch holds."""
+
+    batch_size: int = 64
+    fanout: int = 10
+    """The most neighbours sampled for each node."""
+    max_events: int = 64
+    """The last events of a history that are read; 0 reads them all."""
+    strategy: Literal["uniform", "recent"] = "uniform"
+    """Which neighbours are sampled when there are more than ``fanout``."""
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How the weights are found."""
+
+    lr: float = 1e-3
+    epochs: int = 100
+    patience: int = 15
+    """Stop after this many epochs without a better validation metric; the best weights are kept."""
+    metric: Literal["accuracy", "macro_f1", "log_likelihood", "average_precision", "roc_auc"] = "macro_f1"
+    """The validation metric that chooses the epoch."""
+    weight_decay: float = 0.0
+    schedule: Literal["none", "cosine"] = "none"
+    class_weights: bool = True
+    """Whether every class counts the same in the loss, however rare it is."""
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class SplitConfig:
+    """Which examples train, validate and test."""
+
+    protocol: Literal["temporal", "paper"] = "temporal"
+    """Links only: each window sees the graph as of its own start (temporal), or as of the first one's (paper)."""
+    fractions: tuple[float, ...] = (0.6, 0.2, 0.2)
+    """Train, validation, test: shares of the accounts by first event, or of the link events by time."""
+    train_windows: int = 6
+    """Links, temporal protocol: training is cut into this many windows, each with the graph as of its own start. One
+    long window would ask about a more distant future than validation and test do."""
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything that decides what a run computes, given its data."""
+
+    model: ModelConfig = field(default_factory=ModelConfig)
+    features: FeaturesConfig = field(default_factory=FeaturesConfig)
+    sampling: SamplingConfig = field(default_factory=SamplingConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+    split: SplitConfig = field(default_factory=SplitConfig)
+
+    def __post_init__(self) -> None:
+        rules = [
+            ("features.d_random", self.features.d_random, 1),
+            ("sampling.batch_size", self.sampling.batch_size, 1),
+            ("sampling.fanout", self.sampling.fanout, 1),
+            ("sampling.max_events", self.sampling.max_events, 0),
+            ("train.epochs", self.train.epochs, 1),
+            ("train.patience", self.train.patience, 1),
+            ("train.weight_decay", self.train.weight_decay, 0),
+            ("train.seed", self.train.seed, 0),
+            ("split.train_windows", self.split.train_windows, 1),
+        ]
+        for name, value, least in rules:
+            if value < least:
+                raise UsageError(f"{name} must be at least {least} (got {value}). Try {least}.")
+        if not 0 < self.train.lr < 10:
+            raise UsageError(f"train.lr must be above 0 and below 10 (got {self.train.lr}). Try 0.001.")
+
+    def to_json(self) -> dict[str, Any]:
+        """The resolved configuration, as it is saved with a run."""
+        return dataclasses.asdict(self)
+
+
+def read_config(path: Path | None, settings: Sequence[str] = (), base: RunConfig | None = None) -> RunConfig:
+    """The configuration of a run: defaults (or ``base``), then a TOML file, then ``section.key=value`` settings."""
+    values = (base or RunConfig()).to_json()
+    if path is not None:
+        _overlay(values, read_toml(path, "--config"), path.name)
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals:
+            raise UsageError(f"--set {setting}: must have the form section.key=value. Try --set train.lr=0.001.")
+        section, _, key = name.strip().partition(".")
+        _overlay(values, {section: {key: _value(text)}}, f"--set {name.strip()}")
+    return config_from_json(values)
+
+
+def with_settings(config: RunConfig, settings: Mapping[str, Any], where: str) -> RunConfig:
+    """The configuration with other values of some settings, by their dotted names.
+
+    Args:
+        where: Who gives them, for the message that refuses them.
+    """
+    values = config.to_json()
+    _overlay(values, settings, where)
+    return config_from_json(values)
+
+
+def config_from_json(values: Mapping[str, Any]) -> RunConfig:
+    """The configuration that ``to_json`` wrote."""
+    sections = typing.get_type_hints(RunConfig)
+    return RunConfig(**{name: _section(kind, name, values[name]) for name, kind in sections.items()})
+
+
+def read_toml(path: Path, option: str) -> dict[str, Any]:
+    """What a TOML file holds, or an error that says what is wrong with it and which option named it."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UsageError(f"{path}: no such file. Check {option}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path.name}: is not valid TOML ({error}). Fix it there.") from error
+
+
+def _overlay(values: dict[str, Any], given: Mapping[str, Any], where: str) -> None:
+    settings = {f"{section}.{key}" for section, keys in values.items() for key in keys}
+    for name, value in _flat(given):
+        if name in _RENAMED:
+            raise UsageError(f"{name}: {_RENAMED[name]} (in {where}).")
+        if name not in settings:
+            near = difflib.get_close_matches(name, settings, n=1)
+            remedy = f"Did you mean {near[0]!r}?" if near else f"The sections are: {', '.join(values)}."
+            raise UsageError(f"unknown key {name!r} in {where}. {remedy}")
+        section, _, key = name.partition(".")
+        if name == _FAMILY and value != values[section][key]:
+            raise UsageError(f"{name}: is set by the model's name (got {value!r} in {where}). Pass --variant {value}.")
+        values[section] = {**values[section], key: value}
+
+
+def _flat(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for section, keys in given.items():
+        if not isinstance(keys, Mapping):
+            yield section, keys
+        else:
+            yield from ((f"{section}.{key}", value) for key, value in keys.items())
+
+
+def _value(text: str) -> Any:
+    """A value as TOML would read it; a bare word is a string."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _section(kind: Any, name: str, values: Mapping[str, Any]) -> Any:
+    hints = typing.get_type_hints(kind)
+    return kind(**{key: _typed(f"{name}.{key}", value, hints[key]) for key, value in values.items()})
+
+
+def _typed(name: str, value: Any, kind: Any) -> Any:
+    """The value as its field's type, or an error that says what it should have been."""
+    if get_origin(kind) is Literal:
+        if value not in get_args(kind):
+            choices = ", ".join(repr(choice) for choice in get_args(kind))
+            raise UsageError(f"{name} must be one of {choices} (got {value!r}). Try {get_args(kind)[0]!r}.")
+        return value
+    if type(None) in get_args(kind):
+        return None if value is None else _typed(name, value, next(k for k in get_args(kind) if k is not type(None)))
+    if get_origin(kind) is tuple:
+        items = [value] if isinstance(value, str) else value
+        if not isinstance(items, list | tuple):
+            raise UsageError(f"{name} must be a list (got {value!r}). Try [{value!r}].")
+        return tuple(_typed(name, item, get_args(kind)[0]) for item in items)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        example = {"bool": "true or false", "int": "10", "float": "0.1", "str": "a word"}[kind.__name__]
+        raise UsageError(f"{name} must be of type {kind.__name__} (got {value!r}). Try {example}.")
+    return value

@@ -1,1 +1,0 @@
-"""Events on their way in: readers, validation, times, and payments to play with."""

@@ -1,0 +1,241 @@
+"""A known data set made ready to train on: store, labels, and what the split will be.
+
+    OUT/store/         the events
+    OUT/labels.csv     account, label (data sets of accounts only): those that can be used, as gtea train reads them
+    OUT/dataset.json   what was made from what: counts, the split, the command that trains on it
+
+The folder appears whole or not at all. Made again from the same files it stays as it is.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gtea.datasets.catalog import Dataset
+from gtea.datasets.copies import Copy, require_copy
+from gtea.errors import DataError, StoreError, UsageError
+from gtea.ingestion.ingest import ingest
+from gtea.ingestion.table_files import read_layout
+from gtea.runtime.files import atomic_write, sync_folder, write_json
+from gtea.runtime.progress import Progress, no_progress
+from gtea.store.publish import scratch_for
+from gtea.store.store import Store
+from gtea.tasks.labels import Labels, class_counts, read_labels
+from gtea.tasks.link_split import LinkProtocol, split_links, with_negatives
+from gtea.tasks.splits import stratified_folds, temporal_split
+
+FACTS = "dataset.json"
+LABELS = "labels.csv"
+STORE = "store"
+_JODIE = ("user", "item", "time")
+FOLDS = 5
+"""As in the paper."""
+
+
+def prepare(
+    dataset: Dataset,
+    out: Path,
+    *,
+    given: Path | None = None,
+    protocol: LinkProtocol = "paper",
+    memory: str = "4GB",
+    progress: Progress = no_progress,
+) -> dict[str, Any]:
+    """Make ``out`` from a copy of a data set, and return what is in its ``dataset.json``.
+
+    Args:
+        given: The folder that holds the copy; by default the user's own copies and the downloads are looked through.
+        protocol: Which split is described: the paper's (one graph; five folds of accounts), or by time.
+    """
+    copy = require_copy(dataset, given)
+    _check_layout(dataset, copy)
+    sources = [_digest(path) for path in (copy.events, copy.labels) if path]
+    made = _made(dataset, out, sources)
+    if made is not None:
+        facts = _describe(dataset, out, out, protocol, sources, made["labels_left_out"])
+        write_json(out / FACTS, facts)
+        return facts
+    with scratch_for(out) as scratch:
+        draft = scratch / "prepared"
+        store = ingest(
+            copy.events, **copy.layout.options, labels=copy.labels, out=draft / STORE, memory=memory, progress=progress
+        )
+        _check_rows(dataset, copy, store)
+        left_out = {} if copy.labels is None else _write_labels(dataset, copy.labels, store, draft / LABELS)
+        facts = _describe(dataset, draft, out, protocol, sources, left_out)
+        write_json(draft / FACTS, facts)
+        draft.rename(out)
+        sync_folder(out.parent)
+    return facts
+
+
+def _made(dataset: Dataset, out: Path, sources: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """What an earlier call said of the folder, if it made it from the same files; anything else is refused."""
+    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return None
+    try:
+        facts = dict(json.loads((out / FACTS).read_text(encoding="utf-8")))
+        name, made_from, digest, _ = (facts[key] for key in ("name", "sources", "store_digest", "labels_left_out"))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{out}: exists and is no prepared data set. Choose another --out.") from error
+    if (name, made_from) != (dataset.name, sources):
+        what = "other files" if name == dataset.name else name
+        raise UsageError(f"{out}: holds what was made from {what}. Choose another --out, or delete it.")
+    if Store.open(out / STORE).digest != digest or (dataset.labels and not (out / LABELS).exists()):
+        raise StoreError(f"{out}: was changed since it was prepared. Choose another --out, or delete it.")
+    return facts
+
+
+def _check_layout(dataset: Dataset, copy: Copy) -> None:
+    """Refuse, before anything is read, files without the columns that the data set has."""
+    if copy.layout.options.get("format") == "jodie":
+        _require_jodie(copy.events)
+    else:
+        _require(dataset, copy.events, copy.layout.columns, copy.layout.files)
+    if copy.labels is not None and dataset.labels is not None:
+        _require(dataset, copy.labels, (dataset.labels.account, dataset.labels.label), (dataset.labels.file,))
+
+
+def _require(dataset: Dataset, path: Path, columns: tuple[str, ...], files: tuple[str, ...]) -> None:
+    found = _columns(path, columns)
+    missing = [name for name in columns if name not in found]
+    if missing:
+        raise DataError(
+            f"{path}: {dataset.name} has the columns {', '.join(columns)} (got {', '.join(found[:20])}; missing: "
+            f"{', '.join(missing)}). Rename them in {' or '.join(files)}, or read the file with gtea ingest."
+        )
+
+
+def _require_jodie(path: Path) -> None:
+    """A JODIE file's columns go by their place; its header must at least not say that they are others."""
+    found = read_layout(path, (), ",").columns
+    if len(found) < 4 or any(word not in name.lower() for word, name in zip(_JODIE, found, strict=False)):
+        raise DataError(
+            f"{path}: a JODIE file has the columns user_id, item_id, timestamp, state_label, features... "
+            f"(got {', '.join(found[:20])}). Put them in this order, or read the file with gtea ingest."
+        )
+
+
+def _columns(path: Path, wanted: tuple[str, ...]) -> tuple[str, ...]:
+    if path.suffix != ".parquet":
+        return read_layout(path, wanted).columns
+    try:
+        return tuple(pq.read_schema(path).names)
+    except (pa.ArrowInvalid, OSError) as error:
+        first = str(error).splitlines()[0]
+        raise DataError(f"{path}: can't be read as Parquet ({first}). Check that the file is whole.") from error
+
+
+def _check_rows(dataset: Dataset, copy: Copy, store: Store) -> None:
+    """Refuse a published file that is cut, or another one. A user's own copy may well be of another size."""
+    rows = store.report["rows_in"]
+    if dataset.url and rows != dataset.rows:
+        raise DataError(
+            f"{copy.events}: {dataset.name} has {dataset.rows:,} rows (got {rows:,}). The file is cut, or another one: "
+            f"delete it, with the .sha256 beside it, and run gtea datasets fetch {dataset.name}, or read it as it is "
+            "with gtea ingest."
+        )
+
+
+def _write_labels(dataset: Dataset, source: Path, store: Store, out: Path) -> dict[str, int]:
+    """Write the labels of accounts that are in the store; count the others."""
+    assert dataset.labels is not None
+    labels = read_labels(source, store, account=dataset.labels.account, label=dataset.labels.label, unknown="skip")
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(["account", "label"])
+    for node, target in zip(labels.nodes.tolist(), labels.targets.tolist(), strict=True):
+        rows.writerow([store.account(node), labels.classes[target]])
+    with atomic_write(out) as stream:
+        stream.write(text.getvalue().encode())
+    return {"not_in_the_store": labels.report["unknown"]["accounts"]}
+
+
+def _describe(
+    dataset: Dataset,
+    folder: Path,
+    home: Path,
+    protocol: LinkProtocol,
+    sources: list[dict[str, Any]],
+    labels_left_out: dict[str, int],
+) -> dict[str, Any]:
+    """All there is to know about a prepared folder that is, or will be, at ``home``."""
+    store = Store.open(folder / STORE)
+    facts = {
+        "name": dataset.name,
+        "task": dataset.task,
+        "protocol": protocol,
+        "out": str(home),
+        "sources": sources,
+        "store_digest": store.digest,
+        "rows": store.report["rows_in"],
+        "rows_known": dataset.rows,
+        "nodes": store.num_nodes,
+        "edges": store.num_edges,
+        "events": store.num_events,
+        "self_loops": store.manifest.counts["self_loops"],
+        "features": list(store.features),
+        "labels_left_out": labels_left_out,
+    }
+    if dataset.task == "links":
+        return {**facts, **_link_facts(store, protocol), "next": _next_links(home, protocol)}
+    labels = read_labels(folder / LABELS, store)
+    positive = _positive(dataset, labels)
+    following = _next_nodes(home, protocol, positive)
+    return {**facts, **_node_facts(labels, store, protocol), "positive": positive, "next": following}
+
+
+def _link_facts(store: Store, protocol: LinkProtocol) -> dict[str, Any]:
+    """In the paper's terms: an edge counts once for each direction, and every positive has a negative beside it."""
+    split = with_negatives(store, split_links(store, protocol=protocol))
+    return {
+        "edges_directed": 2 * split.graph_pairs,
+        "samples": 2 * sum(len(part) for part in split.parts.values()),
+        "split": split.describe(),
+    }
+
+
+def _positive(dataset: Dataset, labels: Labels) -> str | None:
+    """The class that is looked for, unless a user's own copy calls its classes otherwise."""
+    known = dataset.labels and dataset.labels.positive
+    return known if known in labels.classes else None
+
+
+def _node_facts(labels: Labels, store: Store, protocol: LinkProtocol) -> dict[str, Any]:
+    known = {"labelled": len(labels), "classes": class_counts(labels.targets, labels.classes)}
+    if protocol == "temporal":
+        return {**known, "split": temporal_split(labels, store).describe()}
+    folds = stratified_folds(labels, store, k=FOLDS)
+    sizes = [{name: len(part) for name, part in fold.parts.items()} for fold in folds]
+    return {**known, "split": {"split": f"{FOLDS} folds", "left_out": folds[0].left_out, "folds": sizes}}
+
+
+def _next_links(home: Path, protocol: LinkProtocol) -> str:
+    setting = " --set split.protocol=paper" if protocol == "paper" else ""
+    return f"gtea train {_quoted(home / STORE)} --task links{setting} --out {_quoted(home / 'model')}"
+
+
+def _next_nodes(home: Path, protocol: LinkProtocol, positive: str | None) -> str:
+    looked_for = f" --positive {shlex.quote(positive)}" if positive else ""
+    folds = f" --folds {FOLDS}" if protocol == "paper" else ""
+    labels = f"--labels {_quoted(home / LABELS)}"
+    return f"gtea train {_quoted(home / STORE)} {labels}{looked_for}{folds} --out {_quoted(home / 'model')}"
+
+
+def _quoted(path: Path) -> str:
+    return shlex.quote(str(path))
+
+
+def _digest(path: Path) -> dict[str, Any]:
+    with path.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    return {"name": path.name, "bytes": path.stat().st_size, "sha256": digest}

@@ -1,0 +1,257 @@
+"""What is learnt from the training window before training begins: scalers, vocabularies, neighbour labels.
+
+One frozen value, saved with the model. It is learnt from a view, so from nothing at or after its cut. At most a million
+events (fewer if they have many columns) and a hundred thousand accounts are read, spread evenly over those before the
+cut in the order of the store. Nothing is random, and nothing after the cut changes which are read: the same window
+gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gtea.config import FeaturesConfig, InputSpec, NodeKind, RunConfig, TimeOrigin
+from gtea.errors import UsageError
+from gtea.features.account_statistics import net_flow_names, statistic_names, statistics, without_recency
+from gtea.features.event_features import EventPreprocessing, numeric_columns
+from gtea.features.neighbour_labels import NeighbourLabels
+from gtea.features.node_features import NodeFeatures, NodePreprocessing, node_columns
+from gtea.features.pair_statistics import PAIR_STATISTICS, PairStatistics
+from gtea.features.scaling import ColumnScaler, LogScale, RankScaler, TimeScaler, fit_columns, fit_ranks, fit_times
+from gtea.features.vocabulary import fit_vocabulary
+from gtea.store.store import Store
+from gtea.store.view import View
+
+_MAX_EVENTS = 1_000_000
+_MAX_VALUES = 16_000_000
+_MAX_NODES = 100_000
+_MAX_PAIRS = 20_000
+_MAX_WORDS = 32
+_DAY = 86_400
+_MINUTE_IN_DAYS = 1 / 1440
+_DEFAULTS = FeaturesConfig()
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """How times, events, nodes and pairs are turned into a network's inputs."""
+
+    times: TimeScaler
+    events: EventPreprocessing
+    nodes: NodePreprocessing
+    pair_statistics: RankScaler | None = None
+    """None if the model reads no pair statistics."""
+    rank_inputs: RankScaler | None = None
+    """Ranks of the node features; None if the head does not read them."""
+    neighbour_labels: NeighbourLabels | None = None
+    """None if the head does not read them."""
+
+    @property
+    def d_event(self) -> int:
+        """The width of ``Histories.features``."""
+        return len(self.events.names)
+
+    @property
+    def d_node(self) -> int:
+        """The width of ``Batch.node_features``."""
+        return len(self.nodes.names)
+
+    def to_json(self) -> dict[str, Any]:
+        """For the model's preprocessing.json."""
+        optional = {name: getattr(self, name) for name in _OPTIONAL}
+        return {
+            "times": self.times.to_json(),
+            "events": self.events.to_json(),
+            "nodes": self.nodes.to_json(),
+            **{name: None if part is None else part.to_json() for name, part in optional.items()},
+        }
+
+    @staticmethod
+    def from_json(content: dict[str, Any]) -> Preprocessing:
+        """From a model's preprocessing.json."""
+        return Preprocessing(
+            TimeScaler.from_json(content["times"]),
+            EventPreprocessing.from_json(content["events"]),
+            NodePreprocessing.from_json(content["nodes"]),
+            **{name: kind.from_json(content[name]) for name, kind in _OPTIONAL.items() if content.get(name)},
+        )
+
+
+_OPTIONAL: dict[str, Any] = {
+    "pair_statistics": RankScaler,
+    "rank_inputs": RankScaler,
+    "neighbour_labels": NeighbourLabels,
+}
+
+
+def preprocessing_for(
+    store: Store,
+    cut: int,
+    config: RunConfig,
+    *,
+    statistics_too: bool = False,
+    labels: NeighbourLabels | None = None,
+) -> Preprocessing:
+    """Learn what the settings ask for from what lies before the cut.
+
+    Args:
+        statistics_too: Add statistics to the node table by default, for a model that knows accounts by nothing else.
+        labels: The training labels, if the settings ask for neighbour labels.
+    """
+    if config.features.neighbour_labels and labels is None:
+        raise UsageError("features.neighbour_labels: reads labels of accounts, and links have none. Leave it out.")
+    kinds = config.features.nodes or _default_kinds(store, statistics_too)
+    used = labels if config.features.neighbour_labels else None
+    return fit_preprocessing(store.as_of(cut), config.features, kinds=kinds, labels=used)
+
+
+def fit_preprocessing(
+    view: View,
+    features: FeaturesConfig = _DEFAULTS,
+    *,
+    kinds: Sequence[NodeKind] = ("statistics",),
+    labels: NeighbourLabels | None = None,
+) -> Preprocessing:
+    """Learn scalers and vocabularies from what lies before the view's cut.
+
+    Args:
+        kinds: Where node features come from.
+        labels: Neighbour labels for the head to read.
+    """
+    times, nodes = fit_window(view), fit_nodes(view, kinds, features)
+    return Preprocessing(
+        times,
+        fit_events(view, time_origin=features.time_origin),
+        nodes,
+        fit_pairs(view, times) if features.pair_statistics else None,
+        fit_node_ranks(view, nodes) if features.rank_inputs else None,
+        labels,
+    )
+
+
+def input_spec(preprocessing: Preprocessing) -> InputSpec:
+    """Sizes of the inputs, and the periods from which the time encoding's frequencies start."""
+    times = preprocessing.times
+    shortest = 1 / times.unit if times.steps else _MINUTE_IN_DAYS
+    pairs, ranks, labels = (
+        0 if part is None else len(part.names)
+        for part in (preprocessing.pair_statistics, preprocessing.rank_inputs, preprocessing.neighbour_labels)
+    )
+    longest = max(times.span, 2 * shortest)
+    return InputSpec(preprocessing.d_node, preprocessing.d_event, shortest, longest, pairs, ranks + labels, labels)
+
+
+def fit_window(view: View, unit_seconds: int = _DAY) -> TimeScaler:
+    """The time scale of a view: its first event is the origin."""
+    start, stop = view.event_ranges(np.arange(view.store.num_edges))
+    visible = stop > start
+    if not visible.any():
+        return fit_times(view.cut, view.cut, view.store.unit, unit_seconds)
+    time = view.arrays.event_time
+    first, last = int(time[start[visible]].min()), int(time[stop[visible] - 1].max())
+    return fit_times(first, last, view.store.unit, unit_seconds)
+
+
+def fit_events(
+    view: View,
+    *,
+    time_origin: TimeOrigin = _DEFAULTS.time_origin,
+    log: LogScale = "auto",
+    max_words: int = _MAX_WORDS,
+) -> EventPreprocessing:
+    """Scalers and vocabularies of event columns.
+
+    Args:
+        log: Which numeric columns go on a log scale; see ``gtea.features.scaling``.
+        max_words: The most words of a categorical column that get a column of their own.
+    """
+    store, arrays = view.store, view.arrays
+    rows, gap = sample_events(view, min(_MAX_EVENTS, _MAX_VALUES // max(1, len(store.features))))
+    values = numeric_columns(arrays.event_features[rows], gap, store.unit)
+    scaler = fit_columns((*store.features, "gap"), values, log=log, always_log=("gap",))
+    codes = arrays.event_categories[rows]
+    vocabularies = (
+        fit_vocabulary(column, codes[:, i], store.vocabularies[i].__getitem__, max_words)
+        for i, column in enumerate(store.categorical)
+    )
+    return EventPreprocessing(scaler, tuple(vocabularies), time_origin)
+
+
+def fit_nodes(view: View, kinds: Sequence[NodeKind], features: FeaturesConfig = _DEFAULTS) -> NodePreprocessing:
+    """Scalers of node features, from accounts that have an event before the cut."""
+    unknown = [kind for kind in kinds if kind not in get_args(NodeKind)]
+    if unknown or not kinds or len(set(kinds)) != len(kinds):
+        raise UsageError(
+            f"features.nodes: must name one or more of {', '.join(get_args(NodeKind))}, each once (got {list(kinds)})."
+        )
+    nodes = _visible_nodes(view)
+    return NodePreprocessing(
+        tuple(kinds),
+        _fit_given(view, nodes) if "given" in kinds else None,
+        _fit_statistics(view, nodes, features) if "statistics" in kinds else None,
+        features.d_random if "random" in kinds else 0,
+    )
+
+
+def fit_node_ranks(view: View, nodes: NodePreprocessing) -> RankScaler:
+    """Ranks of the scaled node features, from accounts that have an event before the cut."""
+    return fit_ranks(nodes.names, NodeFeatures(view, nodes).compute(_visible_nodes(view)))
+
+
+def fit_pairs(view: View, times: TimeScaler) -> RankScaler:
+    """Ranks of pair statistics, from pairs that have met before the cut and as many that mix their ends."""
+    start, stop = view.event_ranges(np.arange(view.store.num_edges))
+    met = np.flatnonzero(stop > start)
+    met = met[evenly(len(met), _MAX_PAIRS)]
+    src, dst = (end[met].astype(np.int64) for end in (view.arrays.edge_a, view.arrays.edge_b))
+    statistics = PairStatistics(view, times.stored_per_unit(view.store.unit))
+    rows = statistics.rows(np.concatenate([src, src]), np.concatenate([dst, np.roll(dst, len(dst) // 2)]))
+    return fit_ranks(PAIR_STATISTICS, rows, with_nan=True)
+
+
+def sample_events(view: View, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Places in the store of events before the cut, evenly spread; and the gap of each to its pair's previous event."""
+    start, stop = view.event_ranges(np.arange(view.store.num_edges))
+    seen = np.concatenate([[0], np.cumsum(stop - start)])
+    rank = evenly(int(seen[-1]), limit)
+    edge = np.searchsorted(seen, rank, side="right") - 1
+    rows = start[edge] + rank - seen[edge]
+    before = np.maximum(rows - 1, start[edge])
+    return rows, view.arrays.event_time[rows] - view.arrays.event_time[before]
+
+
+def evenly(count: int, limit: int) -> NDArray[np.int64]:
+    """All of 0 .. count - 1, or ``limit`` of them at equal distances."""
+    return np.arange(count) if count <= limit else np.arange(limit) * count // limit
+
+
+def _default_kinds(store: Store, statistics_too: bool) -> tuple[NodeKind, ...]:
+    if store.node_features is None:
+        return ("statistics",)
+    return ("given", "statistics") if statistics_too else ("given",)
+
+
+def _visible_nodes(view: View) -> NDArray[np.int64]:
+    start, stop = view.slot_ranges(np.arange(view.store.num_nodes))
+    visible = np.flatnonzero(stop > start)
+    return visible[evenly(len(visible), _MAX_NODES)]
+
+
+def _fit_given(view: View, nodes: NDArray[np.int64]) -> ColumnScaler:
+    names = node_columns(view.store)
+    features, present = view.store.node_features, view.store.node_in_table
+    assert features is not None
+    assert present is not None
+    return fit_columns(names, features[nodes[present[nodes] == 1]])
+
+
+def _fit_statistics(view: View, nodes: NDArray[np.int64], features: FeaturesConfig) -> ColumnScaler:
+    names = statistic_names(view.store.features)
+    dropped = () if features.net_flow else net_flow_names(view.store.features)
+    kept = [name for name in (names if features.recency else without_recency(names)) if name not in dropped]
+    return fit_columns(kept, statistics(view, nodes)[:, [names.index(name) for name in kept]])

@@ -1,0 +1,163 @@
+"""``gtea append``: new events into a store, as a new version, read the way the first ones were."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gtea.errors import UsageError
+from gtea.ingestion.array_writer import ArrayFolder
+from gtea.ingestion.bad_rows import BadRows
+from gtea.ingestion.ingest import build_version
+from gtea.ingestion.ingest_request import Input, Reading, as_list
+from gtea.ingestion.merge import Merged, OnDuplicate, merge
+from gtea.ingestion.workbench import Workbench
+from gtea.runtime.progress import Progress, no_progress
+from gtea.store.manifest import Manifest, map_array, read_manifest
+from gtea.store.publish import next_folder, publish, writing
+from gtea.store.schema import Schema
+from gtea.store.store import Store
+from gtea.store.time_units import StoredUnit, date_text, unit_ratio
+
+
+def append(
+    store: str | os.PathLike[str],
+    inputs: Input | Sequence[Input],
+    *,
+    nodes: Input | Sequence[Input] | None = None,
+    on_duplicate: OnDuplicate = "error",
+    bad_rows: BadRows = "error",
+    allow_any_date: bool = False,
+    memory: str = "4GB",
+    progress: Progress = no_progress,
+) -> Store:
+    """Merge new events (and accounts) into a store and open the new version.
+
+    The arrays are byte for byte what ingesting all inputs at once, in the same order, would have made. Readers of
+    the old version keep it; a kill at any moment leaves the old version in place.
+
+    Args:
+        nodes: More rows of the node table, if the store was made with one.
+        on_duplicate: What to do about events that the store already has, equal in every column: ``error`` stops,
+            ``drop`` leaves them out, ``keep`` takes them as events of their own.
+    """
+    path = Path(store).absolute()
+    read_manifest(path)
+    with writing(path) as scratch:
+        old = Store.open(path)
+        schema = Schema.from_json(old.manifest.schema)
+        _check_appendable(schema, nodes is not None)
+        reading = Reading(bad_rows, path.with_name(f"{path.name}.bad_rows.csv"), allow_any_date, memory, progress)
+        new = _build_delivery(scratch / "delivery", old, schema, as_list(inputs), nodes, reading)
+        work = scratch / "merge"
+        work.mkdir()
+        with (
+            Workbench(work, memory=memory, progress=progress) as bench,
+            ArrayFolder(scratch / "version") as arrays,
+        ):
+            progress("merging", None)
+            merged = merge(bench, arrays, old, new, on_duplicate)
+            manifest = _manifest(old, new, merged, arrays.close(), next_folder(path), on_duplicate)
+        publish(path, scratch / "version", manifest)
+    return Store.open(path)
+
+
+def _check_appendable(schema: Schema, with_nodes: bool) -> None:
+    if schema.min_events_per_edge > 1 or schema.max_degree:
+        raise UsageError(
+            "append: this store was filtered (--min-events-per-edge or --max-degree), and what was left out then can't "
+            "be counted now. Ingest all files again."
+        )
+    if with_nodes and schema.node_columns is None:
+        raise UsageError("--nodes: this store was made without a node table. Ingest again with --nodes.")
+
+
+def _build_delivery(
+    folder: Path,
+    old: Store,
+    schema: Schema,
+    inputs: Sequence[Input],
+    nodes: Input | Sequence[Input] | None,
+    reading: Reading,
+) -> Store:
+    """The new events as a small store of their own, at least as fine in time as the old one."""
+    folder.mkdir()
+    finest: StoredUnit = "s" if old.unit == "step" else old.unit  # type: ignore[assignment]
+    node_inputs = [] if nodes is None else as_list(nodes)
+    manifest = build_version(folder, inputs, node_inputs, schema, reading, "version", finest)
+    version = folder / "version"
+    return Store(version, manifest, {name: map_array(version, array) for name, array in manifest.arrays.items()})
+
+
+def _manifest(
+    old: Store,
+    new: Store,
+    merged: Merged,
+    described: dict[str, dict[str, Any]],
+    folder: str,
+    on_duplicate: OnDuplicate,
+) -> Manifest:
+    before, added = old.manifest, new.manifest
+    scale = unit_ratio(old.unit, new.unit)
+    firsts = [t for t in (_scaled(before.time["first"], scale), added.time["first"]) if t is not None]
+    lasts = [t for t in (_scaled(before.time["last"], scale), added.time["last"]) if t is not None]
+    time = {"unit": new.unit, "first": min(firsts, default=None), "last": max(lasts, default=None)}
+    return dataclasses.replace(
+        before,
+        folder=folder,
+        counts={
+            "nodes": merged.num_nodes,
+            "edges": merged.num_edges,
+            "events": merged.num_events,
+            "self_loops": before.counts["self_loops"] + added.counts["self_loops"],
+        },
+        time=time,
+        arrays=described,
+        sources=before.sources + added.sources,
+        data_report=_report(before.data_report, added.data_report, merged, time, on_duplicate),
+        created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        gtea_version=added.gtea_version,
+    )
+
+
+def _scaled(time: int | None, scale: int) -> int | None:
+    return None if time is None else time * scale
+
+
+def _report(
+    before: dict[str, Any],
+    added: dict[str, Any],
+    merged: Merged,
+    time: dict[str, Any],
+    on_duplicate: OnDuplicate,
+) -> dict[str, Any]:
+    """The two data reports as one: where every row of every delivery went."""
+    dropped = _sum(before["dropped"], added["dropped"])
+    if on_duplicate == "drop" and merged.redelivered:
+        dropped = _sum(dropped, {"redelivered": merged.redelivered})
+    rows_in = before["rows_in"] + added["rows_in"]
+    assert rows_in == merged.num_events + sum(dropped.values()), "a row was lost without being counted"
+    return {
+        "rows_in": rows_in,
+        "rows_kept": merged.num_events,
+        "dropped": dropped,
+        "self_loops": before["self_loops"] + added["self_loops"],
+        "duplicates": merged.duplicates,
+        "time": {
+            "unit": time["unit"],
+            "first": None if time["first"] is None else date_text(time["first"], time["unit"]),
+            "last": None if time["last"] is None else date_text(time["last"], time["unit"]),
+            "rounded": before["time"]["rounded"] + added["time"]["rounded"],
+        },
+        "nodes": {**_sum(before["nodes"], added["nodes"]), **merged.nodes_without_row},
+        "quarantine": added["quarantine"] or before["quarantine"],
+        "notes": list(dict.fromkeys([*before["notes"], *added["notes"]])),
+    }
+
+
+def _sum(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
+    return {name: first.get(name, 0) + second.get(name, 0) for name in {**first, **second}}

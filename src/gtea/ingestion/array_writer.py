@@ -1,0 +1,138 @@
+"""The raw array files of a version: written front to back and hashed on the way, read by memory map."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gtea.store.layout import DTYPES, STRING_TABLE
+from gtea.store.manifest import map_array
+from gtea.store.strings import StringTable
+
+_T = TypeVar("_T")
+
+# Blocks waiting to be written: enough to keep the thread busy, few enough to bound memory.
+_BEHIND = 32
+
+
+class ArrayWriter:
+    """Appends rows to one raw little-endian array file. Hashing and writing happen on the folder's own thread."""
+
+    def __init__(self, path: Path, dtype: str, width: int | None, worker: _Worker) -> None:
+        self.length = 0
+        self._dtype = np.dtype(dtype)
+        self._width = width
+        self._path = path
+        self._worker = worker
+        self._hash = hashlib.sha256()
+        self._stream = path.open("xb")
+
+    def write(self, rows: NDArray[Any]) -> None:
+        """Append rows, converted to the file's dtype. The caller must not change them afterwards."""
+        block = np.ascontiguousarray(rows, dtype=self._dtype)
+        self.length += len(block)
+        self._worker.do(self._append, block)
+
+    def close(self) -> Future[dict[str, Any]]:
+        """Bring the bytes to disk; the result describes the file for the manifest."""
+        return self._worker.do(self._finish)
+
+    def abandon(self) -> None:
+        """Let go of the file, whatever state it is in."""
+        self._stream.close()
+
+    def _append(self, block: NDArray[Any]) -> None:
+        data = block.reshape(-1).view(np.uint8).data
+        self._hash.update(data)
+        self._stream.write(data)
+
+    def _finish(self) -> dict[str, Any]:
+        self._stream.flush()
+        os.fsync(self._stream.fileno())
+        size = self._stream.tell()
+        self._stream.close()
+        shape = [self.length] if self._width is None else [self.length, self._width]
+        described = {"file": self._path.name, "dtype": self._dtype.str, "shape": shape}
+        return {**described, "bytes": size, "sha256": self._hash.hexdigest()}
+
+
+class _Worker:
+    """One thread that does things in the order they were asked for, never more than a few behind."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1)
+        self._pending: deque[Future[Any]] = deque()
+
+    def do(self, work: Callable[..., _T], *arguments: Any) -> Future[_T]:
+        """Ask for something; raises here what an earlier piece of work raised there."""
+        while len(self._pending) > _BEHIND:
+            self._pending.popleft().result()
+        asked = self._pool.submit(work, *arguments)
+        self._pending.append(asked)
+        return asked
+
+    def stop(self) -> None:
+        """Finish what is under way and drop the rest."""
+        self._pool.shutdown(cancel_futures=True)
+
+
+class ArrayFolder:
+    """The folder in which a version's arrays are being written."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._worker = _Worker()
+        self._open: dict[str, ArrayWriter] = {}
+        self._closed: dict[str, Future[dict[str, Any]]] = {}
+        folder.mkdir()
+
+    def open(self, name: str, width: int | None = None) -> ArrayWriter:
+        """Begin an array. ``width`` is the length of a row; None stands for one dimension."""
+        suffix = next((suffix for suffix in STRING_TABLE if name.endswith(suffix) and name not in DTYPES), "")
+        dtype = STRING_TABLE[suffix] if suffix else DTYPES[name]
+        self._open[name] = ArrayWriter(self.folder / f"{name}.bin", dtype, width, self._worker)
+        return self._open[name]
+
+    def write(self, name: str, rows: NDArray[Any]) -> None:
+        """Write a whole array."""
+        self.open(name, rows.shape[1] if rows.ndim == 2 else None).write(rows)
+
+    def write_strings(self, name: str, table: StringTable) -> None:
+        """Write a table of strings."""
+        self.write(f"{name}_offset", table.offsets)
+        self.write(f"{name}_bytes", table.data)
+
+    def settle(self) -> None:
+        """Begin to bring everything written so far to disk, while other arrays are being made."""
+        for name in tuple(self._open):
+            self._closed[name] = self._open.pop(name).close()
+
+    def read(self, name: str) -> NDArray[Any]:
+        """Map an array that has been settled."""
+        return map_array(self.folder, self._closed[name].result())
+
+    def close(self) -> dict[str, dict[str, Any]]:
+        """Bring everything to disk and describe it for the manifest."""
+        self.settle()
+        return {name: described.result() for name, described in sorted(self._closed.items())}
+
+    def __enter__(self) -> ArrayFolder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._worker.stop()
+        for writer in self._open.values():
+            with contextlib.suppress(OSError):  # a full disk may refuse the last flush, too
+                writer.abandon()

@@ -1,0 +1,225 @@
+"""Rows that can't become events: found, named, counted, and never lost without a trace.
+
+A row is bad for one reason, the first that applies in the order of ``Reason``. The same SQL that finds bad
+rows leaves them out, so what is counted and what is dropped can't differ.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from gtea.errors import DataError
+from gtea.ingestion.sources import Source
+from gtea.ingestion.table_files import lines_of_records
+from gtea.ingestion.workbench import Workbench, literal
+from gtea.runtime.files import atomic_write
+
+BadRows = Literal["error", "skip", "quarantine"]
+MAX_ID_BYTES = 1024
+_SHOWN = 10
+_LARGEST_FLOAT32 = 3.4028234663852886e38
+
+_RULES = {
+    "missing_id": "an account id must not be empty",
+    "long_id": f"an account id must not be longer than {MAX_ID_BYTES} bytes",
+    "missing_time": "a time must not be empty",
+    "bad_time": "a time must be a number or an ISO 8601 date",
+    "bad_feature": "a feature must be a number",
+    "non_finite_feature": "a feature must be a finite number within float32",
+    "wrong_columns": "a line must have as many columns as the header",
+    "broken_line": "a line must be well-formed UTF-8 CSV",
+}
+_REJECTS = {"MISSING COLUMNS": "wrong_columns", "TOO MANY COLUMNS": "wrong_columns"}
+
+
+@dataclass(frozen=True)
+class Check:
+    """A way for a row to be bad: SQL that is true for such a row, and which column is to blame."""
+
+    reason: str
+    column: str
+    raw: str
+    """SQL of the offending value as it stood in the input."""
+    condition: str
+
+
+@dataclass(frozen=True)
+class BadRow:
+    """One row that can't become an event."""
+
+    source: str
+    row: int
+    column: str
+    value: str | None
+    reason: str
+    record: str
+
+    def message(self) -> str:
+        """One line for people, in the house form."""
+        where = f"{self.source}, row {self.row}" + (f", column {self.column!r}" if self.column else "")
+        value = self.record if not self.column else self.value
+        got = "nothing" if value is None else repr(value if len(value) <= 80 else value[:77] + "...")
+        return f"{where}: {_RULES[self.reason]} (got {got})"
+
+
+def id_checks(column: str, name: str, kind: str) -> list[Check]:
+    """What can be wrong with an account id in staged column ``column``."""
+    raw = f"{column}::VARCHAR"
+    if kind != "VARCHAR":
+        return [Check("missing_id", name, raw, f"{column} IS NULL")]
+    return [
+        Check("missing_id", name, raw, f"{column} IS NULL OR {column} = ''"),
+        Check("long_id", name, raw, f"strlen({column}) > {MAX_ID_BYTES}"),
+    ]
+
+
+def time_checks(name: str, kind: str, expression: str) -> list[Check]:
+    """What can be wrong with a time in staged column ``t``, converted by ``expression``."""
+    blank = " OR trim(t) = ''" if kind == "VARCHAR" else ""
+    return [
+        Check("missing_time", name, "t::VARCHAR", f"t IS NULL{blank}"),
+        Check("bad_time", name, "t::VARCHAR", f"({expression}) IS NULL"),
+    ]
+
+
+def number_checks(column: str, name: str) -> list[Check]:
+    """What can be wrong with a feature in staged column ``column``."""
+    number = f"TRY_CAST({column} AS DOUBLE)"
+    return [
+        Check("bad_feature", name, f"{column}::VARCHAR", f"{number} IS NULL"),
+        Check(
+            "non_finite_feature",
+            name,
+            f"{column}::VARCHAR",
+            f"NOT isfinite({number}) OR abs({number}) > {_LARGEST_FLOAT32!r}",
+        ),
+    ]
+
+
+def find_bad_rows(
+    bench: Workbench, table: str, checks: Sequence[Check], sources: Sequence[Source], starts: Sequence[int]
+) -> BadRowsFound:
+    """Count the bad rows of a staged table, and the lines that never got into it.
+
+    Args:
+        starts: The rowid of the first staged row of each source.
+    """
+    counts: Counter[str] = Counter()
+    totals = bench.row(f"SELECT count(*) FILTER (WHERE {_any_bad(checks)}), count(*) FROM {table}")
+    if totals[0]:
+        branches = " ".join(f"WHEN {check.condition} THEN {literal(check.reason)}" for check in checks)
+        found = bench.rows(
+            f"SELECT reason, count(*) FROM (SELECT CASE {branches} END AS reason FROM {table}) GROUP BY 1"
+        )
+        counts.update({reason: int(count) for reason, count in found if reason is not None})
+    for source in sources:
+        if source.rejects is not None:
+            for kind, count in bench.rows(f"SELECT error_type, count(DISTINCT line) FROM {source.rejects} GROUP BY 1"):
+                counts[_REJECTS.get(str(kind), "broken_line")] += int(count)
+    good = "true" if not totals[0] else f"NOT coalesce({_any_bad(checks)}, true)"
+    return BadRowsFound(bench, table, tuple(checks), tuple(sources), tuple(starts), dict(counts), good)
+
+
+@dataclass(frozen=True)
+class BadRowsFound:
+    """The bad rows of one table: how many, which, and the SQL condition of the good ones."""
+
+    bench: Workbench
+    table: str
+    checks: tuple[Check, ...]
+    sources: tuple[Source, ...]
+    starts: tuple[int, ...]
+    counts: dict[str, int]
+    good: str
+
+    @property
+    def total(self) -> int:
+        """How many rows are bad, for whatever reason."""
+        return sum(self.counts.values())
+
+    def refuse(self) -> None:
+        """Stop, naming the first ten, if any row is bad."""
+        if not self.total:
+            return
+        shown = [row.message() for _, row in zip(range(_SHOWN), self.each(_SHOWN), strict=False)]
+        more = f"\n... and {self.total - len(shown):,} more" if self.total > len(shown) else ""
+        raise DataError(
+            "\n".join(shown) + more + f"\n{self.total:,} bad rows in all. Mend them, or pass --bad-rows skip "
+            "(leave them out, counted) or --bad-rows quarantine (also write them to a file)."
+        )
+
+    def each(self, limit: int | None = None) -> Iterator[BadRow]:
+        """The bad rows, source by source, at most ``limit`` of each source's two kinds; ordered by row."""
+        ends = (*self.starts[1:], 1 << 62)
+        for source, start, end in zip(self.sources, self.starts, ends, strict=True):
+            staged, rejected = self._staged(start, end, limit), self._rejected(source, limit)
+            records = [int(row) - start for row, *_ in staged]
+            staged_lines, rejected_lines = _lines(source, records, [int(line) for line, *_ in rejected])
+            rows = [
+                BadRow(source.name, line, self.checks[number].column, value, self.checks[number].reason, _record(text))
+                for line, (_, number, value, text) in zip(staged_lines, staged, strict=True)
+            ]
+            rows += [
+                BadRow(source.name, line, "", None, _REJECTS.get(kind, "broken_line"), text.rstrip("\r\n"))
+                for line, (_, kind, text) in zip(rejected_lines, rejected, strict=True)
+            ]
+            yield from sorted(rows, key=lambda row: row.row)
+
+    def _staged(self, start: int, end: int, limit: int | None) -> list[tuple[Any, ...]]:
+        """Row, number of the failed check, offending value and whole record of bad rows that were staged."""
+        numbers = " ".join(f"WHEN {check.condition} THEN {i}" for i, check in enumerate(self.checks))
+        values = " ".join(f"WHEN {i} THEN {check.raw}" for i, check in enumerate(self.checks))
+        return self.bench.rows(f"""
+            SELECT row, check_number, CASE check_number {values} END, to_json(columns)
+            FROM (SELECT rowid AS row, CASE {numbers} END AS check_number, *, {self.table} AS columns FROM {self.table}
+                  WHERE rowid >= {start} AND rowid < {end} AND coalesce({_any_bad(self.checks)}, true))
+            ORDER BY row {f"LIMIT {limit}" if limit else ""}""")
+
+    def _rejected(self, source: Source, limit: int | None) -> list[tuple[Any, ...]]:
+        """Line (by DuckDB's count), kind and text of the lines that couldn't be cut into columns."""
+        if source.rejects is None:
+            return []
+        return self.bench.rows(
+            f"SELECT line, min(error_type), min(csv_line) FROM {source.rejects} GROUP BY line ORDER BY line"
+            + (f" LIMIT {limit}" if limit else "")
+        )
+
+
+def write_quarantine(found: Sequence[BadRowsFound], path: Path) -> None:
+    """Write every bad row to a CSV file: where it stood, what was wrong, and the record as it was read."""
+    with atomic_write(path) as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+        writer = csv.writer(text)
+        writer.writerow(["file", "row", "column", "value", "reason", "record"])
+        for row in (row for each in found for row in each.each()):
+            writer.writerow([row.source, row.row, row.column, row.value, row.reason, row.record])
+        text.flush()
+        text.detach()  # the stream is closed by its owner
+
+
+def _lines(source: Source, records: list[int], rejected: list[int]) -> tuple[list[int], list[int]]:
+    """The rows of the file as an editor counts them; the first row of Parquet and frames is 1."""
+    if source.layout is None or source.path is None:
+        return [record + 1 for record in records], rejected
+    if not records and not rejected:
+        return [], []
+    found = lines_of_records(source.path, source.layout, records, len(rejected))
+    # Should Python and DuckDB ever differ about what a record is, a rough number is better than none.
+    rough = [record + source.layout.header_lines + 1 for record in records]
+    return [*found.accepted, *rough[len(found.accepted) :]], [*found.rejected, *rejected][: len(rejected)]
+
+
+def _any_bad(checks: Sequence[Check]) -> str:
+    return " OR ".join(f"({check.condition})" for check in checks)
+
+
+def _record(columns: str) -> str:
+    """The staged columns as one JSON list, in the order in which they were declared."""
+    return json.dumps(list(json.loads(columns).values()), ensure_ascii=False)

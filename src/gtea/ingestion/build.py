@@ -1,0 +1,132 @@
+"""From clean events to the arrays of a version, out of core: DuckDB sorts, we write what comes.
+
+The one expensive step is the sort by (pair, time, place in the input). Its result streams past once; edges are
+found where the pair changes, and nothing of the size of the events is ever held in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gtea.ingestion.array_writer import ArrayFolder
+from gtea.ingestion.duplicates import DuplicateCounter
+from gtea.ingestion.keys import EndsFile, string_table
+from gtea.ingestion.workbench import Workbench
+from gtea.store.layout import vocabulary_name
+from gtea.store.schema import EventShape
+
+
+@dataclass(frozen=True)
+class BuiltEvents:
+    """What was learnt while the events streamed past."""
+
+    num_edges: int
+    num_events: int
+    first_time: int | None
+    last_time: int | None
+    duplicates: int
+    ends: tuple[NDArray[np.int64], NDArray[np.int64]]
+    """The keys of every edge's two ends."""
+
+
+def write_vocabularies(bench: Workbench, arrays: ArrayFolder, shape: EventShape) -> None:
+    """Number the words of each categorical column in canonical order: tables ``vocabulary_k(word, code)``."""
+    for number, column in enumerate(shape.categorical):
+        name = vocabulary_name(number)
+        bench.run(f"""CREATE TABLE {name} AS
+            SELECT word, (row_number() OVER (ORDER BY strlen(word), word) - 1)::INTEGER AS code
+            FROM (SELECT DISTINCT {column} AS word FROM clean)""")
+        arrays.write_strings(name, string_table(bench, f"SELECT word FROM {name} ORDER BY code"))
+
+
+def create_keyed_view(
+    bench: Workbench, shape: EventShape, *, text: bool, directed: bool, keep_self_loops: bool
+) -> None:
+    """The view ``keyed(lo, hi, t, reverse, f0.., c0.., r)``: events by the keys of their ends."""
+    src, dst = ("s.key", "d.key") if text else ("e.src", "e.dst")
+    low, high = (src, dst) if directed else (f"least({src}, {dst})", f"greatest({src}, {dst})")
+    reverse = "0" if directed else f"{src} > {dst}"
+    columns = [f"e.{name}" for name in shape.features]
+    columns += [f"v{i}.code AS {name}" for i, name in enumerate(shape.categorical)]
+    joins = ["JOIN id_keys s ON e.src = s.id JOIN id_keys d ON e.dst = d.id"] if text else []
+    joins += [f"JOIN {vocabulary_name(i)} v{i} ON e.{name} = v{i}.word" for i, name in enumerate(shape.categorical)]
+    # Self-loops are told by the ids, not the keys: a condition between s and d invites a cross join.
+    bench.run(f"""CREATE VIEW keyed AS
+        SELECT {low} AS lo, {high} AS hi, t, ({reverse})::UTINYINT AS reverse,
+               {"".join(f"{column}, " for column in columns)} r
+        FROM clean e {" ".join(joins)}
+        {"" if keep_self_loops else "WHERE e.src <> e.dst"}""")
+
+
+def write_events(bench: Workbench, arrays: ArrayFolder, shape: EventShape, relation: str, scratch: Path) -> BuiltEvents:
+    """Sort the events and write all of the edge and event arrays but the edges' ends."""
+    repeats = DuplicateCounter()
+    edges = _EdgeWriter(arrays, scratch)
+    times = arrays.open("event_time")
+    reverses = arrays.open("event_reverse")
+    features = arrays.open("event_features", len(shape.features))
+    categories = arrays.open("event_categories", len(shape.categorical))
+    columns = ", ".join(["lo", "hi", "t", "reverse", *shape.features, *shape.categorical])
+    extremes: list[int] = []
+    for batch in bench.stream(f"SELECT {columns} FROM {relation} ORDER BY lo, hi, t, r", "sorting events"):
+        lo, hi, t, reverse, *rest = (column.to_numpy() for column in batch.columns)
+        numbers, codes = rest[: len(shape.features)], rest[len(shape.features) :]
+        repeats.add([lo, hi, t], [reverse, *rest])
+        edges.add(lo, hi, t)
+        times.write(t)
+        reverses.write(reverse)
+        features.write(_rows(numbers, len(t), np.float32))
+        categories.write(_rows(codes, len(t), np.int32))
+        extremes = [min([*extremes, int(t.min())]), max([*extremes, int(t.max())])]
+    first, last = extremes or (None, None)
+    ends = edges.finish()
+    return BuiltEvents(len(ends[0]), times.length, first, last, repeats.count, ends)
+
+
+class _EdgeWriter:
+    """Finds where the pair changes in the ordered stream and writes the edge arrays."""
+
+    def __init__(self, arrays: ArrayFolder, scratch: Path) -> None:
+        self._lo = EndsFile(scratch / "edge_lo")
+        self._hi = EndsFile(scratch / "edge_hi")
+        self._offset = arrays.open("edge_offset")
+        self._first = arrays.open("edge_first_time")
+        self._last = arrays.open("edge_last_time")
+        self._events = 0
+        self._previous: tuple[int, int, int] | None = None  # ends and time of the last event seen
+
+    def add(self, lo: NDArray[np.int64], hi: NDArray[np.int64], t: NDArray[np.int64]) -> None:
+        changes = np.empty(len(t), dtype=bool)
+        np.not_equal(lo[1:], lo[:-1], out=changes[1:])
+        changes[1:] |= hi[1:] != hi[:-1]
+        changes[0] = self._previous is None or (int(lo[0]), int(hi[0])) != self._previous[:2]
+        starts = np.flatnonzero(changes)
+        self._lo.write(lo[starts])
+        self._hi.write(hi[starts])
+        self._offset.write(starts + self._events)
+        self._first.write(t[starts])
+        # An edge's last event is the one before the next edge begins, perhaps in the batch before.
+        ends = t[starts - 1]
+        if changes[0]:
+            ends = ends[1:] if self._previous is None else np.concatenate([[self._previous[2]], ends[1:]])
+        self._last.write(ends)
+        self._events += len(t)
+        self._previous = int(lo[-1]), int(hi[-1]), int(t[-1])
+
+    def finish(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        self._offset.write(np.array([self._events]))
+        if self._previous is not None:
+            self._last.write(np.array([self._previous[2]]))
+        return self._lo.mapped(), self._hi.mapped()
+
+
+def _rows(columns: Sequence[NDArray[np.generic]], length: int, dtype: type[np.generic]) -> NDArray[np.generic]:
+    rows = np.empty((length, len(columns)), dtype=dtype)
+    for i, column in enumerate(columns):
+        rows[:, i] = column
+    return rows

@@ -1,0 +1,244 @@
+"""``gtea.ingest``: from files or frames to a published store, in one call."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import importlib.metadata
+import logging
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Literal
+
+from gtea.errors import UsageError
+from gtea.ingestion.adjacency import write_adjacency
+from gtea.ingestion.array_writer import ArrayFolder
+from gtea.ingestion.bad_rows import BadRows, BadRowsFound, write_quarantine
+from gtea.ingestion.build import BuiltEvents, create_keyed_view, write_events, write_vocabularies
+from gtea.ingestion.columns import check_event_columns
+from gtea.ingestion.filters import filter_edges
+from gtea.ingestion.ingest_request import Input, Reading, as_list, event_columns, label_columns_of, node_columns
+from gtea.ingestion.keys import create_accounts, create_id_keys, integers_are_keys, write_accounts, write_edge_ends
+from gtea.ingestion.ledger import Ledger
+from gtea.ingestion.node_table import create_clean_nodes, write_node_features
+from gtea.ingestion.sources import Source, open_file, open_frame
+from gtea.ingestion.staging import check_events, common_id_type, create_clean_view, stage_events, stage_nodes
+from gtea.ingestion.table_files import find_files
+from gtea.ingestion.time_plan import TimePlan, check_time_options, plan_times
+from gtea.ingestion.workbench import Workbench
+from gtea.runtime.progress import Progress, no_progress
+from gtea.store.manifest import Manifest
+from gtea.store.publish import next_folder, publish, scratch_for
+from gtea.store.schema import Format, Schema
+from gtea.store.store import Store
+from gtea.store.time_units import StoredUnit, TimeUnit
+
+
+def ingest(
+    inputs: Input | Sequence[Input],
+    *,
+    out: str | os.PathLike[str],
+    src: str | None = None,
+    dst: str | None = None,
+    time: str | None = None,
+    features: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    nodes: Input | Sequence[Input] | None = None,
+    node_id: str | None = None,
+    node_features: Sequence[str] = (),
+    labels: str | os.PathLike[str] | None = None,
+    time_unit: TimeUnit = "auto",
+    timezone: str = "UTC",
+    allow_any_date: bool = False,
+    format: Format = "auto",
+    delimiter: str | None = None,
+    bad_rows: BadRows = "error",
+    directed: bool = False,
+    self_loops: Literal["drop", "keep"] = "drop",
+    min_events_per_edge: int = 0,
+    max_degree: int = 0,
+    overwrite: bool = False,
+    memory: str = "4GB",
+    progress: Progress = no_progress,
+) -> Store:
+    """Read events, build a store at ``out``, and open it.
+
+    The options are those of ``gtea ingest``; ``gtea ingest --help`` explains each. Nothing appears at ``out``
+    unless everything went well, and then all at once.
+
+    Args:
+        inputs: File names, globs, or frames (pandas, polars, pyarrow, DuckDB, anything with an Arrow stream).
+        labels: A labels file. It is not read into the store; its columns are refused as features.
+        overwrite: Replace a store that is already at ``out``.
+    """
+    declared = as_list(inputs)
+    node_inputs = [] if nodes is None else as_list(nodes)
+    columns = event_columns(declared, format, src, dst, time, tuple(features), tuple(categorical))
+    label_columns = label_columns_of(labels, node_inputs)
+    check_event_columns(columns, label_columns)
+    described_nodes = node_columns(node_inputs, node_id, tuple(node_features), label_columns)
+    check_time_options(time_unit, timezone)
+    if min_events_per_edge < 0 or max_degree < 0:
+        raise UsageError("--min-events-per-edge, --max-degree: must not be negative. 0 turns the filter off.")
+    schema = Schema(
+        columns,
+        described_nodes,
+        format,
+        delimiter,
+        "s" if format == "jodie" and time_unit == "auto" else time_unit,
+        timezone,
+        directed,
+        self_loops,
+        min_events_per_edge,
+        max_degree,
+    )
+    path = Path(out).absolute()
+    reading = Reading(bad_rows, path.with_name(f"{path.name}.bad_rows.csv"), allow_any_date, memory, progress)
+    with scratch_for(path, overwrite=overwrite) as scratch:
+        manifest = build_version(scratch, declared, node_inputs, schema, reading, next_folder(path))
+        publish(path, scratch / "version", manifest)
+    for note in manifest.data_report["notes"]:
+        logging.getLogger("gtea").warning("%s: %s", path.name, note)
+    return Store.open(path)
+
+
+def build_version(
+    scratch: Path,
+    inputs: Sequence[Input],
+    node_inputs: Sequence[Input],
+    schema: Schema,
+    reading: Reading,
+    folder: str,
+    finest: StoredUnit = "s",
+) -> Manifest:
+    """Build the arrays of a version in ``scratch/version`` and describe them."""
+    files = find_files([item for item in (*inputs, *node_inputs) if isinstance(item, str | os.PathLike)])
+    with (
+        Workbench(scratch, inputs=files, memory=reading.memory, progress=reading.progress) as bench,
+        ArrayFolder(scratch / "version") as arrays,
+        ThreadPoolExecutor(1) as hashing,
+    ):
+        events = _open_all(bench, inputs, schema, schema.columns.all, "events")
+        nodes = _open_all(bench, node_inputs, schema, schema.node_columns.all if schema.node_columns else (), "nodes")
+        digests = hashing.submit(lambda: [source.digest() for source in (*events, *nodes)])
+        ledger = Ledger()
+        times, text = _read(bench, events, nodes, schema, reading, finest, ledger)
+        built, num_nodes = _write(bench, arrays, schema, text, ledger, scratch)
+        arrays.settle()
+        edge_arrays = [arrays.read(name) for name in ("edge_a", "edge_b", "edge_first_time")]
+        write_adjacency(bench, arrays, num_nodes, *edge_arrays)
+        sources = digests.result()
+        described = arrays.close()
+    return Manifest(
+        folder=folder,
+        counts={
+            "nodes": num_nodes,
+            "edges": built.num_edges,
+            "events": built.num_events,
+            "self_loops": ledger.self_loops,
+        },
+        time={"unit": times.unit, "first": built.first_time, "last": built.last_time},
+        schema=dataclasses.replace(schema, time_unit=times.input_unit).to_json(),
+        arrays=described,
+        sources=sources,
+        data_report=ledger.report(built, times),
+        created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        gtea_version=importlib.metadata.version("gtea"),
+    )
+
+
+def _read(
+    bench: Workbench,
+    events: Sequence[Source],
+    nodes: Sequence[Source],
+    schema: Schema,
+    reading: Reading,
+    finest: StoredUnit,
+    ledger: Ledger,
+) -> tuple[TimePlan, bool]:
+    """Stage, check and convert: leaves the views ``clean`` and, with a node table, ``clean_nodes``.
+
+    Also says whether ids are to be taken as text.
+    """
+    columns = schema.columns
+    node_id = schema.node_columns.node_id if schema.node_columns else ""
+    id_type = common_id_type(events, columns, nodes, node_id)
+    staged = stage_events(bench, events, columns, jodie=schema.format == "jodie", id_type=id_type)
+    times = plan_times(
+        bench,
+        staged.types["t"],
+        subject=f"{events[0].name}, column {columns.time!r}",
+        time_unit=schema.time_unit,
+        timezone=schema.timezone,
+        allow_any_date=reading.allow_any_date,
+        finest=finest,
+    )
+    found = check_events(bench, staged, times)
+    found_nodes = (
+        stage_nodes(bench, nodes, schema.node_columns, id_type=id_type) if schema.node_columns and nodes else None
+    )
+    ledger.quarantine = _handle_bad_rows([found, *([found_nodes] if found_nodes else [])], reading)
+    ledger.rows_in = staged.num_rows + sum(found.counts.get(r, 0) for r in ("wrong_columns", "broken_line"))
+    ledger.bad = found.counts
+    create_clean_view(bench, staged, times, found.good)
+    if found_nodes is not None and schema.node_columns is not None:
+        ledger.nodes["table_rows_dropped"] = found_nodes.total
+        ledger.nodes["table_rows_repeated"] = create_clean_nodes(bench, len(schema.node_columns.features), found_nodes)
+    return times, not integers_are_keys(bench, id_type)
+
+
+def _write(
+    bench: Workbench, arrays: ArrayFolder, schema: Schema, text: bool, ledger: Ledger, scratch: Path
+) -> tuple[BuiltEvents, int]:
+    """Filter, sort, number and write everything but the slots."""
+    shape = schema.columns.shape
+    with_nodes = "table_rows_dropped" in ledger.nodes
+    if text:
+        create_id_keys(bench, with_node_table=with_nodes)
+    write_vocabularies(bench, arrays, shape)
+    ledger.self_loops_kept = schema.self_loops == "keep"
+    ledger.self_loops = int(bench.row("SELECT count(*) FILTER (WHERE src = dst) FROM clean")[0])
+    keep_self_loops = ledger.self_loops_kept
+    create_keyed_view(bench, shape, text=text, directed=schema.directed, keep_self_loops=keep_self_loops)
+    filtered = schema.min_events_per_edge > 1 or schema.max_degree > 0
+    if filtered:
+        ledger.filtered = filter_edges(bench, schema.min_events_per_edge, schema.max_degree)
+    built = write_events(bench, arrays, shape, "kept" if filtered else "keyed", scratch)
+    arrays.settle()
+    num_nodes = create_accounts(bench, text=text, filtered=filtered, with_node_table=with_nodes, ends=built.ends)
+    write_edge_ends(arrays, write_accounts(bench, arrays), built.ends)
+    if with_nodes and schema.node_columns is not None:
+        num_features = len(schema.node_columns.features)
+        ledger.nodes["without_table_row"] = write_node_features(bench, arrays, num_features)
+    return built, num_nodes
+
+
+def _open_all(
+    bench: Workbench, inputs: Sequence[Input], schema: Schema, wanted: Sequence[str], kind: str
+) -> list[Source]:
+    sources: list[Source] = []
+    for item in inputs:
+        if not isinstance(item, str | os.PathLike):
+            sources.append(open_frame(bench, item, f"{kind} frame {len(sources) + 1}"))
+            continue
+        declared: Format = "auto" if kind == "nodes" else schema.format
+        for path in find_files([item]):
+            number = len(sources) + (1000 if kind == "nodes" else 0)
+            sources.append(
+                open_file(bench, path, wanted=wanted, declared=declared, delimiter=schema.delimiter, number=number)
+            )
+    return sources
+
+
+def _handle_bad_rows(found: Sequence[BadRowsFound], reading: Reading) -> str | None:
+    """Stop, count or set aside, as asked; returns the name of the quarantine file if one was written."""
+    if reading.bad_rows == "error":
+        for each in found:
+            each.refuse()
+        return None
+    if reading.bad_rows == "quarantine" and reading.quarantine is not None and any(each.total for each in found):
+        write_quarantine(found, reading.quarantine)
+        return reading.quarantine.name
+    return None

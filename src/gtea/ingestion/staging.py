@@ -1,0 +1,168 @@
+"""All inputs, one after the other, in one table: ``staged(src, dst, t, f0.., c0..)``, in the order of the input.
+
+Nothing is converted yet but the account ids, so that a bad row can be shown as it was written. The rowid of
+the table is the row's place in the whole input, which is what keeps ties in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gtea.errors import DataError
+from gtea.ingestion.bad_rows import BadRowsFound, Check, find_bad_rows, id_checks, number_checks, time_checks
+from gtea.ingestion.sources import Source
+from gtea.ingestion.table_files import require_columns
+from gtea.ingestion.time_plan import TimePlan
+from gtea.ingestion.workbench import Workbench
+from gtea.store.schema import EventColumns, NodeColumns
+
+_SMALL_INTEGERS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"})
+_LARGE_INTEGERS = frozenset({"UBIGINT", "HUGEINT", "UHUGEINT"})
+_NUMBERS = _SMALL_INTEGERS | _LARGE_INTEGERS | {"FLOAT", "DOUBLE", "BOOLEAN"}
+JODIE_PREFIXES = {"user_id": "user:", "item_id": "item:"}
+"""JODIE numbers users and items from 0 each; the prefix makes them different accounts."""
+
+
+@dataclass(frozen=True)
+class Staged:
+    """The staged events: the types of their columns and where each source begins."""
+
+    columns: EventColumns
+    sources: tuple[Source, ...]
+    types: dict[str, str]
+    starts: tuple[int, ...]
+    num_rows: int
+
+
+def stage_events(
+    bench: Workbench, sources: Sequence[Source], columns: EventColumns, *, jodie: bool, id_type: str
+) -> Staged:
+    """Read every source into table ``staged``."""
+    for source in sources:
+        require_columns(source.name, columns.all, tuple(source.columns))
+    names = ["src", "dst", "t", *columns.shape.features, *columns.shape.categorical]
+    types = [id_type, id_type, _common_type(sources, columns.time)]
+    types += [_feature_type(sources, name) for name in columns.features] + ["VARCHAR"] * len(columns.categorical)
+    bench.run(f"CREATE TABLE staged ({', '.join(f'{n} {t}' for n, t in zip(names, types, strict=True))})")
+    starts: list[int] = []
+    total = 0
+    for source in sources:
+        starts.append(total)
+        prefixes = JODIE_PREFIXES if jodie else {}
+        values = [
+            f"{_prefixed(source.expressions[column], prefixes.get(column))}::{kind}"
+            for column, kind in zip(columns.all, types, strict=True)
+        ]
+        bench.run(f"INSERT INTO staged SELECT {', '.join(values)} FROM {source.relation}", f"reading {source.name}")
+        source.check_unchanged()
+        _refuse_open_quotes(bench, source)
+        total = int(bench.row("SELECT count(*) FROM staged")[0])
+    return Staged(columns, tuple(sources), dict(zip(names, types, strict=True)), tuple(starts), total)
+
+
+def stage_nodes(bench: Workbench, sources: Sequence[Source], columns: NodeColumns, *, id_type: str) -> BadRowsFound:
+    """Read the node table into ``staged_nodes(id, f0..)`` and say which of its rows are bad."""
+    for source in sources:
+        require_columns(source.name, columns.all, tuple(source.columns))
+    names = ["id", *(f"f{i}" for i in range(len(columns.features)))]
+    types = [id_type, *(_feature_type(sources, name) for name in columns.features)]
+    bench.run(f"CREATE TABLE staged_nodes ({', '.join(f'{n} {t}' for n, t in zip(names, types, strict=True))})")
+    starts = []
+    for source in sources:
+        starts.append(int(bench.row("SELECT count(*) FROM staged_nodes")[0]))
+        values = [f"{source.expressions[c]}::{t}" for c, t in zip(columns.all, types, strict=True)]
+        bench.run(
+            f"INSERT INTO staged_nodes SELECT {', '.join(values)} FROM {source.relation}",
+            f"reading {source.name}",
+        )
+        source.check_unchanged()
+        _refuse_open_quotes(bench, source)
+    checks = id_checks("id", columns.node_id, id_type)
+    for staged, name in zip(names[1:], columns.features, strict=True):
+        checks += number_checks(staged, name)
+    return find_bad_rows(bench, "staged_nodes", checks, sources, starts)
+
+
+def common_id_type(
+    event_sources: Sequence[Source], columns: EventColumns, nodes: Sequence[Source], node_id: str
+) -> str:
+    """BIGINT if every id column holds integers that fit, else VARCHAR. Floats and the like are refused."""
+    pairs = [(source, name) for source in event_sources for name in (columns.src, columns.dst)]
+    pairs += [(source, node_id) for source in nodes]
+    kinds = set()
+    for source, name in pairs:
+        require_columns(source.name, (name,), tuple(source.columns))
+        kinds.add(_id_kind(source, name))
+    return "BIGINT" if kinds == {"BIGINT"} else "VARCHAR"
+
+
+def check_events(bench: Workbench, staged: Staged, times: TimePlan) -> BadRowsFound:
+    """Find the staged rows that can't become events."""
+    columns = staged.columns
+    checks: list[Check] = []
+    checks += id_checks("src", columns.src, staged.types["src"])
+    checks += id_checks("dst", columns.dst, staged.types["dst"])
+    checks += time_checks(columns.time, staged.types["t"], times.expression)
+    for name, column in zip(columns.shape.features, columns.features, strict=True):
+        checks += number_checks(name, column)
+    return find_bad_rows(bench, "staged", checks, staged.sources, staged.starts)
+
+
+def create_clean_view(bench: Workbench, staged: Staged, times: TimePlan, good: str) -> None:
+    """The view ``clean(r, src, dst, t, f0.., c0..)``: good rows, converted; r is the place in the input."""
+    features = [f"TRY_CAST({name} AS FLOAT) AS {name}" for name in staged.columns.shape.features]
+    # A missing category is a category of its own, the empty one.
+    categories = [f"coalesce({name}, '') AS {name}" for name in staged.columns.shape.categorical]
+    values = ", ".join(["rowid AS r", "src", "dst", f"{times.expression} AS t", *features, *categories])
+    bench.run(f"CREATE VIEW clean AS SELECT {values} FROM staged WHERE {good}")
+
+
+def _id_kind(source: Source, name: str) -> str:
+    kind = source.columns[name]
+    if kind in _SMALL_INTEGERS:
+        return "BIGINT"
+    whole = kind in _LARGE_INTEGERS or (kind.startswith("DECIMAL") and kind.endswith(",0)"))
+    if whole or kind in ("VARCHAR", "UUID") or kind.startswith("ENUM"):
+        return "VARCHAR"
+    raise DataError(
+        f"{source.name}, column {name!r}: account ids must be text or whole numbers (got type {kind}). "
+        "Convert the column; a float can't tell ids above 2^53 apart."
+    )
+
+
+def _common_type(sources: Sequence[Source], name: str) -> str:
+    kinds = {source.columns[name] for source in sources}
+    return kinds.pop() if len(kinds) == 1 else "VARCHAR"
+
+
+def _feature_type(sources: Sequence[Source], name: str) -> str:
+    kinds = {source.columns[name] for source in sources}
+    for source in sources:
+        kind = source.columns[name]
+        if kind not in _NUMBERS and kind != "VARCHAR" and not kind.startswith("DECIMAL"):
+            raise DataError(
+                f"{source.name}, column {name!r}: a feature must be a number (got type {kind}). "
+                "Convert it, or pass it as --categorical."
+            )
+    if len(kinds) == 1:
+        return kinds.pop()
+    return "VARCHAR" if "VARCHAR" in kinds else "DOUBLE"
+
+
+def _prefixed(expression: str, prefix: str | None) -> str:
+    return f"('{prefix}' || {expression})" if prefix else expression
+
+
+def _refuse_open_quotes(bench: Workbench, source: Source) -> None:
+    """A quote that is never closed swallows the rest of the file: no count of bad rows could be true."""
+    if source.rejects is None:
+        return
+    found = bench.rows(
+        f"SELECT line FROM {source.rejects} WHERE error_message LIKE '%unterminated quote%' ORDER BY line LIMIT 1"
+    )
+    if found:
+        raise DataError(
+            f"{source.name}, row {found[0][0]}: a quote is opened and never closed, so the rest of the file can't be "
+            "told apart. Close the quote, or double it if it is part of the text."
+        )

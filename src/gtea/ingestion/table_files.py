@@ -1,0 +1,181 @@
+"""What a CSV file's first lines say, and where in the file a record stands.
+
+DuckDB reads the body; it is told the layout instead of sniffing it, because a sniffer that guesses
+differently on the second delivery of a file is worse than one that never guesses. The delimiter is the
+one under which the header has the columns that were asked for.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import glob
+import gzip
+import io
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from gtea.errors import DataError, UsageError
+from gtea.store.schema import Format
+
+_DELIMITERS = (",", "\t", ";", "|")
+
+# csv.reader's own limit of 128 KiB would stop at a long field that DuckDB (2 MiB a line) accepts.
+_FIELD_LIMIT = 4 << 20
+
+_SUFFIXES: dict[str, Literal["csv", "tsv", "parquet"]] = {
+    ".csv": "csv",
+    ".txt": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+
+
+@dataclass(frozen=True)
+class CsvLayout:
+    """How to cut one file into records."""
+
+    delimiter: str
+    columns: tuple[str, ...]
+    header_lines: int
+
+
+def read_layout(path: Path, wanted: Sequence[str], delimiter: str | None = None) -> CsvLayout:
+    """The layout of a file with a header, under the delimiter that makes ``wanted`` appear in it."""
+    candidates = (delimiter,) if delimiter else _DELIMITERS
+    layouts = [_header(path, candidate) for candidate in candidates]
+    return max(layouts, key=lambda layout: (sum(name in layout.columns for name in wanted), len(layout.columns)))
+
+
+def read_jodie_layout(path: Path) -> CsvLayout:
+    """The layout of a JODIE file: its header names one column for any number of features."""
+    try:
+        with _open(path) as stream:
+            reader = _reader(stream, ",")
+            header = next(reader, None)
+            first = next(reader, None)
+    except (OSError, EOFError, csv.Error) as error:
+        raise DataError(f"{path.name}: can't be read as CSV ({error}). Check that the file is whole.") from error
+    if header is None or first is None or len(first) < 4 or len(header) < 4:
+        raise DataError(
+            f"{path.name}: a JODIE file has a header and rows of user, item, timestamp, state label, features... "
+            f"(got {first if header else 'an empty file'}). Check the file, or drop --format jodie."
+        )
+    features = tuple(f"f{i}" for i in range(len(first) - 4))
+    return CsvLayout(",", ("user_id", "item_id", "timestamp", "state_label", *features), header_lines=1)
+
+
+@dataclass(frozen=True)
+class RecordLines:
+    """On which line of the file records start."""
+
+    accepted: list[int]
+    rejected: list[int]
+
+
+def lines_of_records(path: Path, layout: CsvLayout, accepted: Sequence[int], num_rejected: int) -> RecordLines:
+    """Find the lines of some well-formed records, and of the first so many malformed ones.
+
+    Blank lines and quoted line breaks make lines and records differ, and DuckDB counts records. So the file is read
+    again, in Python: this is the path of errors only.
+
+    Args:
+        accepted: Ascending numbers of records, counting from 0 those that DuckDB accepted.
+    """
+    found = RecordLines([], [])
+    number = 0
+    with _open(path) as stream:
+        reader = _reader(stream, layout.delimiter)
+        line = 1
+        for record in reader:
+            if len(found.accepted) == len(accepted) and len(found.rejected) >= num_rejected:
+                break
+            start, line = line, reader.line_num + 1
+            if start <= layout.header_lines or not record:
+                continue
+            if len(record) != len(layout.columns) or any(_broken(field) for field in record):
+                found.rejected.append(start)
+                continue
+            if len(found.accepted) < len(accepted) and number == accepted[len(found.accepted)]:
+                found.accepted.append(start)
+            number += 1
+    return found
+
+
+def _header(path: Path, delimiter: str) -> CsvLayout:
+    try:
+        with _open(path) as stream:
+            reader = _reader(stream, delimiter)
+            columns = next(reader, None)
+            lines = reader.line_num
+    except (OSError, EOFError, csv.Error) as error:
+        raise DataError(f"{path.name}: can't be read as CSV ({error}). Check that the file is whole.") from error
+    if not columns:
+        raise DataError(f"{path.name}: must start with a header line (got an empty file). Check the export.")
+    return CsvLayout(delimiter, tuple(columns), lines)
+
+
+def _open(path: Path) -> io.TextIOWrapper:
+    raw = gzip.GzipFile(path) if path.suffix == ".gz" else path.open("rb")
+    return io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")
+
+
+def _reader(stream: io.TextIOWrapper, delimiter: str) -> csv._reader:  # type: ignore[name-defined]
+    csv.field_size_limit(_FIELD_LIMIT)
+    return csv.reader(stream, delimiter=delimiter)
+
+
+def _broken(field: str) -> bool:
+    """Whether the field held bytes that are not UTF-8 (kept by surrogateescape)."""
+    return not field.isascii() and any("\udc80" <= character <= "\udcff" for character in field)
+
+
+def find_files(patterns: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """The files that names and globs stand for: in the order given, each glob's matches sorted by name."""
+    files: list[Path] = []
+    for given in patterns:
+        pattern = os.fspath(given)
+        # A name that exists is taken as it is, so that "a[1].csv" needs no escaping.
+        matches = [pattern] if Path(pattern).exists() else sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 (absolute patterns, too)
+        if not matches:
+            raise DataError(f"{pattern}: no such file. Check the path; a glob must match at least one file.")
+        files += [Path(match).resolve() for match in matches]
+    for path in files:
+        if path.is_dir():
+            raise DataError(
+                f"{path.name}: is a folder, not a file. Name the files, or a glob such as '{path.name}/*.csv'."
+            )
+    repeated = sorted({path.name for path in files if files.count(path) > 1})
+    if repeated:
+        raise UsageError(f"{repeated[0]}: is given twice. Every event in it would be counted twice; name it once.")
+    return files
+
+
+def file_format(path: Path, declared: Format) -> Literal["csv", "tsv", "parquet", "jodie"]:
+    """What a file is, by what the caller says or else by its name."""
+    if declared != "auto":
+        return declared
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] == ".gz":
+        suffixes.pop()
+    known = _SUFFIXES.get(suffixes[-1]) if suffixes else None
+    if known is None:
+        raise UsageError(
+            f"{path.name}: the name doesn't say what kind of file it is. "
+            "Pass --format csv, tsv, parquet or jodie, or rename it."
+        )
+    return known
+
+
+def require_columns(subject: str, wanted: Sequence[str], found: Sequence[str]) -> None:
+    """Refuse, with a suggestion, names that the input doesn't have."""
+    for name in wanted:
+        if name not in found:
+            near = difflib.get_close_matches(name, found, n=1)
+            remedy = f"Did you mean {near[0]!r}?" if near else f"Its columns are: {', '.join(found)}."
+            raise UsageError(f"{subject}: has no column {name!r}. {remedy}")

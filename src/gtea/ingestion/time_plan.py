@@ -1,0 +1,290 @@
+"""Times become int64 counts of a unit that is fine enough to lose nothing.
+
+The input may hold whole numbers, decimals, floats, ISO 8601 text or timestamps. All calendar times end as
+seconds since 1970-01-01 UTC if every one of them is a whole second, as microseconds if that is exact, and as
+nanoseconds otherwise. ``step`` is for counters that are no calendar time; they are kept as they are.
+
+A plan is made in two steps: look at the whole column (which kind, how fine, from when to when), then name
+the SQL that converts one value and yields NULL where it can't.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import zoneinfo
+from dataclasses import dataclass
+from typing import get_args
+
+from gtea.errors import DataError, UsageError
+from gtea.ingestion.workbench import Workbench, literal
+from gtea.store.time_units import UNITS_PER_SECOND, StoredUnit, TimeUnit, date_text
+
+_NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1, "days": 86_400 * 10**9}
+
+_INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
+
+_NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+
+_WHOLE = r"^\s*[+-]?\d+(\.0*)?\s*$"
+
+_ISO = (
+    r"^\s*(\d{4})-?(\d{2})-?(\d{2})(?:[T ](\d{2}):?(\d{2})(?::?(\d{2}))?(?:[.,](\d+))?\s*"
+    r"([Zz]|[+-]\d{2}(?::?\d{2})?)?)?\s*$"
+)
+
+# Before this, numbers read as seconds are more likely a counter or a clock that starts at zero.
+_LOOKS_LIKE_A_COUNTER = 631_152_000  # 1990-01-01
+
+
+_INTEGERS |= {f"U{name}" for name in _INTEGERS}
+
+
+@dataclass(frozen=True)
+class TimePlan:
+    """How the time column is converted, and what was found in it."""
+
+    expression: str
+    """SQL: int64 in ``unit``, or NULL if the value is no time."""
+    unit: StoredUnit
+    input_unit: TimeUnit
+    """The unit of numbers in the input, as told or found; appends read by it and never guess again."""
+    rounded: int
+    """How many values were finer than a nanosecond or a float could hold, and were rounded."""
+    notes: tuple[str, ...]
+
+
+def check_time_options(time_unit: str, timezone: str) -> None:
+    """Refuse a unit or a time zone that doesn't exist."""
+    if time_unit not in get_args(TimeUnit):
+        units = ", ".join(get_args(TimeUnit))
+        raise UsageError(f"--time-unit: must be one of {units} (got {time_unit!r}). Try auto.")
+    try:
+        zoneinfo.ZoneInfo(timezone)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, IsADirectoryError) as error:
+        raise UsageError(
+            f"--timezone: must be a time zone name such as Europe/Paris (got {timezone!r}). Try UTC."
+        ) from error
+
+
+def plan_times(
+    bench: Workbench,
+    kind: str,
+    *,
+    subject: str,
+    time_unit: TimeUnit,
+    timezone: str,
+    allow_any_date: bool,
+    finest: StoredUnit = "s",
+) -> TimePlan:
+    """Look at column ``t`` of table ``staged`` (of DuckDB type ``kind``) and decide how to read it.
+
+    Args:
+        subject: What to call the column in messages.
+        timezone: The zone of dates that name none.
+        finest: Be at least this fine: what earlier deliveries of the same data needed.
+    """
+    if time_unit == "step":
+        return _plan_steps(kind, subject)
+    nanos, input_unit, notes = _nanoseconds(bench, kind, subject, time_unit, timezone)
+    first, last, seconds, micros, rounded = bench.row(f"""
+        SELECT min({nanos.column}), max({nanos.column}), coalesce(bool_and({nanos.divisible(10**9)}), true),
+               coalesce(bool_and({nanos.divisible(10**3)}), true), count(*) FILTER (WHERE {nanos.inexact})
+        FROM staged""")
+    unit = _coarsest(bool(seconds), bool(micros), finest)
+    if first is not None:
+        first, last = int(first) * nanos.multiplier, int(last) * nanos.multiplier
+        if not allow_any_date:
+            _refuse_odd_dates(first, last, subject, input_unit)
+        notes = (*notes, *_auto_note(time_unit, input_unit, first, last))
+    expression = nanos.counted_in(10**9 // UNITS_PER_SECOND[unit])
+    return TimePlan(expression, unit, input_unit, int(rounded), notes)
+
+
+@dataclass(frozen=True)
+class _Nanoseconds:
+    """SQL for a time in nanoseconds since 1970: a whole-number column times a multiplier."""
+
+    column: str
+    multiplier: int = 1
+    inexact: str = "false"
+    """SQL: whether the value had to be rounded."""
+
+    def divisible(self, nanos: int) -> str:
+        """SQL: whether the time is a whole number of so many nanoseconds."""
+        return "true" if self.multiplier % nanos == 0 else f"({self.column}) % {nanos // self.multiplier} = 0"
+
+    def counted_in(self, nanos: int) -> str:
+        """SQL: the time as int64 in units of so many nanoseconds; NULL if that overflows.
+
+        Seconds from a column of seconds stay plain BIGINT: 128-bit arithmetic would double the cost of ingest.
+        """
+        if self.multiplier < nanos:
+            return f"TRY_CAST(({self.column}) // {nanos // self.multiplier} AS BIGINT)"
+        if self.multiplier == nanos:
+            return f"TRY_CAST({self.column} AS BIGINT)"
+        return f"TRY_CAST(({self.column})::HUGEINT * {self.multiplier // nanos} AS BIGINT)"
+
+
+def _plan_steps(kind: str, subject: str) -> TimePlan:
+    if kind == "VARCHAR":
+        expression = (
+            f"CASE WHEN regexp_matches(t, '{_WHOLE}') THEN TRY_CAST(TRY_CAST(t AS DECIMAL(38, 9)) AS BIGINT) END"
+        )
+    elif kind in _INTEGERS:
+        expression = "TRY_CAST(t AS BIGINT)"
+    elif kind in ("DOUBLE", "FLOAT") or kind.startswith("DECIMAL"):
+        expression = "CASE WHEN t = floor(t) THEN TRY_CAST(t AS BIGINT) END"
+    else:
+        raise UsageError(
+            f"{subject}: --time-unit step is for counters, and this column holds dates ({kind}). Drop --time-unit."
+        )
+    return TimePlan(expression, "step", "step", 0, ())
+
+
+def _nanoseconds(
+    bench: Workbench, kind: str, subject: str, time_unit: TimeUnit, timezone: str
+) -> tuple[_Nanoseconds, TimeUnit, tuple[str, ...]]:
+    """The conversion for the column's kind, the unit of its numbers, and what the user should be told."""
+    if kind == "VARCHAR":
+        numbers, dates, naive = bench.row(f"""
+            SELECT count(*) FILTER (WHERE regexp_matches(t, '{_NUMBER}')),
+                   count(*) FILTER (WHERE regexp_matches(t, '{_ISO}')),
+                   count(*) FILTER (WHERE regexp_matches(t, '{_ISO}') AND regexp_extract(t, '{_ISO}', 8) = '')
+            FROM staged""")
+        # Eight digits are a number here; a column of such dates has no other row that says otherwise.
+        if dates > numbers:
+            return (
+                _Nanoseconds(_iso_sql(timezone), inexact=_iso_inexact()),
+                time_unit,
+                _zone_note(naive, timezone),
+            )
+        return _decimal_text(bench, time_unit)
+    if kind in _INTEGERS:
+        unit = _resolved(time_unit, *bench.row("SELECT min(t), max(t) FROM staged"))
+        return _Nanoseconds("t", _NS[unit]), unit, ()
+    if kind.startswith("DECIMAL"):
+        unit = _resolved(time_unit, *bench.row("SELECT min(t), max(t) FROM staged"))
+        return _Nanoseconds(_decimal_sql("TRY_CAST(t AS DECIMAL(38, 9))", unit)), unit, ()
+    if kind in ("DOUBLE", "FLOAT"):
+        return _floats(bench, time_unit)
+    if kind == "DATE" or kind.startswith("TIMESTAMP"):
+        zoned = "TZ" in kind or "WITH TIME ZONE" in kind
+        naive = 0 if zoned else 1
+        return _Nanoseconds(_timestamp_sql(kind, timezone, zoned)), time_unit, _zone_note(naive, timezone)
+    raise DataError(
+        f"{subject}: must hold numbers, ISO 8601 text or timestamps (got type {kind}). Convert the column first."
+    )
+
+
+def _resolved(time_unit: TimeUnit, first: object, last: object) -> TimeUnit:
+    """The unit as told or, for ``auto``, the coarsest under which nothing lies more than a day ahead."""
+    if time_unit != "auto":
+        return time_unit
+    if last is None or first is None:
+        return "s"
+    largest = int(float(str(last)))
+    units: tuple[TimeUnit, ...] = ("s", "ms", "us", "ns")
+    return next((unit for unit in units if largest * _NS[unit] <= _a_day_ahead()), "ns")
+
+
+def _decimal_text(bench: Workbench, time_unit: TimeUnit) -> tuple[_Nanoseconds, TimeUnit, tuple[str, ...]]:
+    number = f"CASE WHEN regexp_matches(t, '{_NUMBER}') THEN TRY_CAST(t AS DECIMAL(38, 9)) END"
+    unit = _resolved(time_unit, *bench.row(f"SELECT min(v), max(v) FROM (SELECT {number} AS v FROM staged)"))
+    # Digits beyond the nanosecond are rounded away: say how often.
+    places = min(9, len(str(_NS[unit])) - 1)
+    inexact = f"coalesce(regexp_matches(t, '\\.\\d{{{places}}}\\d*[1-9]'), false)"
+    return _Nanoseconds(_decimal_sql(number, unit), inexact=inexact), unit, ()
+
+
+def _decimal_sql(number: str, unit: TimeUnit) -> str:
+    """Exact nanoseconds of a DECIMAL(38, 9): whole part and fraction apart, so that nothing overflows."""
+    whole = f"floor({number})::HUGEINT"
+    billionths = f"((({number}) - floor({number}))::DECIMAL(10, 9) * 1000000000)::HUGEINT"
+    if _NS[unit] >= 10**9:
+        return f"({whole} * {_NS[unit]} + {billionths} * {_NS[unit] // 10**9})"
+    return f"({whole} * {_NS[unit]} + {billionths} // {10**9 // _NS[unit]})"
+
+
+def _floats(bench: Workbench, time_unit: TimeUnit) -> tuple[_Nanoseconds, TimeUnit, tuple[str, ...]]:
+    """Floats: taken as the decimal they were meant to be, at the coarsest scale that gives them back."""
+    finite = "CASE WHEN isfinite(t::DOUBLE) THEN t::DOUBLE END"
+    unit = _resolved(time_unit, *bench.row(f"SELECT min(v), max(v) FROM (SELECT {finite} AS v FROM staged)"))
+    for scale in (10**9, 10**3, 1):  # whole seconds, microseconds, nanoseconds
+        if _NS[unit] < scale:
+            continue
+        factor = _NS[unit] // scale
+        scaled = f"round(({finite}) * {factor}.0)"
+        inexact = f"coalesce({scaled} / {factor}.0 <> ({finite}), false)"
+        if scale == 1 or bench.row(f"SELECT count(*) FILTER (WHERE {inexact}) FROM staged")[0] == 0:
+            break
+    return _Nanoseconds(f"TRY_CAST({scaled} AS HUGEINT)", scale, inexact), unit, ()
+
+
+def _iso_sql(timezone: str) -> str:
+    part = f"regexp_extract(t, '{_ISO}', "
+    stamp = (
+        f"TRY_CAST({part}1) || '-' || {part}2) || '-' || {part}3) || ' ' || "
+        f"coalesce(nullif({part}4), ''), '00') || ':' || coalesce(nullif({part}5), ''), '00') || ':' || "
+        f"coalesce(nullif({part}6), ''), '00') AS TIMESTAMP)"
+    )
+    zone = f"{part}8)"
+    offset = (
+        f"CASE WHEN {zone} IN ('Z', 'z') THEN 0 ELSE "
+        f"(CASE WHEN {zone}[1] = '-' THEN -60 ELSE 60 END) * "
+        f"(60 * {zone}[2:3]::INTEGER + coalesce(nullif(replace({zone}[4:], ':', ''), '')::INTEGER, 0)) END"
+    )
+    seconds = f"CASE WHEN {zone} = '' THEN {_epoch(stamp, timezone)} ELSE epoch({stamp})::HUGEINT - ({offset}) END"
+    fraction = f"coalesce(TRY_CAST(rpad({part}7)[1:9], 9, '0') AS HUGEINT), 0)"
+    return f"CASE WHEN regexp_matches(t, '{_ISO}') THEN ({seconds}) * 1000000000 + {fraction} END"
+
+
+def _iso_inexact() -> str:
+    return f"coalesce(regexp_matches(regexp_extract(t, '{_ISO}', 7), '^\\d{{9}}\\d*[1-9]'), false)"
+
+
+def _epoch(stamp: str, timezone: str) -> str:
+    """Whole seconds since 1970 of a timestamp that names no zone."""
+    local = stamp if timezone == "UTC" else f"timezone({literal(timezone)}, {stamp})"
+    return f"epoch({local})::HUGEINT"
+
+
+def _timestamp_sql(kind: str, timezone: str, zoned: bool) -> str:
+    if zoned or timezone == "UTC":
+        return "epoch_ns(t)::HUGEINT" if "NS" in kind else "epoch_us(t::TIMESTAMPTZ)::HUGEINT * 1000"
+    # The zone's offset is a matter of whole microseconds; what is below them is carried across.
+    below = "epoch_ns(t) % 1000" if "NS" in kind else "0"
+    return f"epoch_us(timezone({literal(timezone)}, t::TIMESTAMP))::HUGEINT * 1000 + {below}"
+
+
+def _coarsest(seconds: bool, micros: bool, finest: StoredUnit) -> StoredUnit:
+    needed: StoredUnit = "s" if seconds else "us" if micros else "ns"
+    return max(needed, finest, key=lambda unit: UNITS_PER_SECOND[unit])
+
+
+def _a_day_ahead() -> int:
+    return int((dt.datetime.now(dt.UTC).timestamp() + 86_400) * 1e9)
+
+
+def _refuse_odd_dates(first: int, last: int, subject: str, unit: TimeUnit) -> None:
+    span = f"{date_text(first, 'ns')} to {date_text(last, 'ns')}"
+    how = f" read in {unit!r}" if unit in _NS else ""
+    fitting = _resolved("auto", first // _NS[unit], last // _NS[unit]) if unit in _NS else unit
+    right = repr(fitting) if fitting != unit else "the right unit"
+    remedy = f"Pass --time-unit with {right} (step for a counter), or --allow-any-date if the dates are right."
+    if first < 0:
+        raise DataError(f"{subject}{how}: dates must not lie before 1970 (got {span}). {remedy}")
+    if last > _a_day_ahead():
+        raise DataError(f"{subject}{how}: dates must not lie more than a day ahead of now (got {span}). {remedy}")
+
+
+def _auto_note(asked: TimeUnit, unit: TimeUnit, first: int, last: int) -> tuple[str, ...]:
+    if asked != "auto" or unit == "auto":
+        return ()
+    note = f"took the time unit to be {unit!r}: {date_text(first, 'ns')} to {date_text(last, 'ns')}"
+    if last < _LOOKS_LIKE_A_COUNTER * 10**9:
+        note += "; if these are no dates but a counter, pass --time-unit step"
+    return (note,)
+
+
+def _zone_note(naive: int, timezone: str) -> tuple[str, ...]:
+    return (f"dates without a time zone were taken as {timezone}",) if naive else ()

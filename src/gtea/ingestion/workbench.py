@@ -1,0 +1,184 @@
+"""A private DuckDB for one piece of work: out of core, inside a memory limit, and unable to look around.
+
+The connection may open the declared inputs and nothing else: ``enable_external_access`` is off from the
+start, the inputs are on ``allowed_paths``, no extension can be loaded, and the configuration is locked.
+A crafted CSV or column name can therefore not read another file, whatever it makes the SQL say.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gtea.errors import DataError, GteaError, UsageError
+from gtea.runtime.progress import Progress, no_progress
+
+# DuckDB's limit covers its own buffers. The rest of the budget is for Arrow batches in flight and the
+# interpreter; the share was measured on 60 M events (benchmarks/bench_ingest.py).
+_DUCKDB_SHARE = 0.7
+
+_SMALLEST_BUDGET = 256 * 2**20
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30}
+
+
+def parse_memory(text: str) -> int:
+    """Bytes in ``4GB``, ``512MiB`` and the like."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]I?|)B?\s*", text.upper())
+    if match is None or match[2] not in _UNITS:
+        raise UsageError(f"--memory: must be a size such as 4GB or 512MiB (got {text!r}). Try 4GB.")
+    size = int(float(match[1]) * _UNITS[match[2]])
+    if size < _SMALLEST_BUDGET:
+        raise UsageError(f"--memory: must be at least 256MiB (got {text!r}). Try 4GB.")
+    return size
+
+
+def quoted(name: str) -> str:
+    """A column or table name as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A string as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def zero_copy(array: NDArray[Any]) -> pa.Array:
+    """A NumPy array (perhaps a mapped file) as Arrow sees it; nothing is copied."""
+    kind = pa.from_numpy_dtype(array.dtype)
+    return pa.Array.from_buffers(kind, len(array), [None, pa.py_buffer(np.ascontiguousarray(array))])
+
+
+class Workbench:
+    """A DuckDB connection in a scratch folder, closed on exit. The folder's owner deletes it."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        inputs: Sequence[Path] = (),
+        memory: str = "4GB",
+        progress: Progress = no_progress,
+    ) -> None:
+        self._progress = progress
+        limit = int(parse_memory(memory) * _DUCKDB_SHARE)
+        self._aliases: tempfile.TemporaryDirectory[str] | None = None
+        self._reachable = {path: self._alias(path, number) for number, path in enumerate(inputs)}
+        self._connection = duckdb.connect(str(folder / "work.duckdb"))
+        allowed = ", ".join(literal(str(path)) for path in self._reachable.values())
+        for setting in (
+            f"SET memory_limit = '{limit}B'",
+            f"SET temp_directory = {literal(str(folder / 'spill'))}",
+            "SET enable_progress_bar = false",
+            "SET autoinstall_known_extensions = false",
+            "SET autoload_known_extensions = false",
+            "SET TimeZone = 'UTC'",
+            "SET python_enable_replacements = false",
+            f"SET allowed_paths = [{allowed}]",
+            "SET enable_external_access = false",
+            "SET lock_configuration = true",
+        ):
+            self._connection.execute(setting)
+
+    def __enter__(self) -> Workbench:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connection.close()
+        if self._aliases is not None:
+            self._aliases.cleanup()
+
+    def reachable(self, path: Path) -> Path:
+        """The name under which SQL may open a declared input."""
+        return self._reachable[path]
+
+    def _alias(self, path: Path, number: int) -> Path:
+        """DuckDB takes *, ? and [ in a file name for a glob; a link with a plain name has none."""
+        if not set("*?[") & set(str(path)):
+            return path
+        # Made when needed: whoever is killed leaves it behind.
+        self._aliases = self._aliases or tempfile.TemporaryDirectory(prefix="gtea-")
+        link = Path(self._aliases.name) / str(number)
+        link.symlink_to(path)
+        return link
+
+    def register(self, name: str, data: pa.Table | pa.RecordBatchReader) -> None:
+        """Make Arrow data visible to SQL as a table. Nothing is copied."""
+        self._connection.register(name, data)
+
+    def run(self, sql: str, stage: str = "") -> None:
+        """Execute a statement whose result nobody reads."""
+        with _explained(), self._polled(stage):
+            self._connection.execute(sql)
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """All rows of a small result."""
+        with _explained():
+            return self._connection.execute(sql).fetchall()
+
+    def row(self, sql: str) -> tuple[Any, ...]:
+        """The only row of a result."""
+        return self.rows(sql)[0]
+
+    def stream(self, sql: str, stage: str = "", batch_rows: int = 1 << 19) -> Iterator[pa.RecordBatch]:
+        """A result in batches, in its own order, holding only a few batches at a time."""
+        with _explained():
+            with self._polled(stage):
+                reader = self._connection.sql(sql).to_arrow_reader(batch_rows)
+            yield from reader
+
+    @contextlib.contextmanager
+    def _polled(self, stage: str) -> Iterator[None]:
+        """Pass DuckDB's own progress on to the listener while the body runs."""
+        if not stage:
+            yield
+            return
+        self._progress(stage, 0.0)
+        done = threading.Event()
+
+        def poll() -> None:
+            while not done.wait(0.25):
+                percent = self._connection.query_progress()
+                if percent >= 0:
+                    self._progress(stage, percent / 100)
+
+        thread = threading.Thread(target=poll, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+        self._progress(stage, 1.0)
+
+
+@contextlib.contextmanager
+def _explained() -> Iterator[None]:
+    """Turn what DuckDB says about the user's files and limits into our own errors."""
+    try:
+        yield
+    except GteaError:
+        raise
+    except duckdb.OutOfMemoryException as error:
+        raise UsageError(f"--memory: too small for this input ({_first_line(error)}). Give more, say 8GB.") from error
+    except (duckdb.IOException, duckdb.InvalidInputException, duckdb.PermissionException) as error:
+        raise DataError(f"input can't be read: {_first_line(error)}. Check that the files are whole.") from error
+    except pa.ArrowInvalid as error:
+        raise DataError(f"input can't be read: {_first_line(error)}. Check that the data are whole.") from error
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0].rstrip(".")

@@ -1,0 +1,203 @@
+"""Gradient-boosted trees on statistics: the rival to beat, and one half of the hybrid.
+
+For accounts the trees read what each account does in total: how often, with how many, how much, how regularly. They
+know nothing of with whom and in which order. For pairs they read ``features.pair_statistics``. Where they do as well as
+a model of pair histories, use them.
+
+scikit-learn fits the trees, but saves them by pickle, which can run code when it is loaded. Here a tree is a few plain
+arrays: saved as tensors, checked when loaded, and evaluated by a small compiled function.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingClassifier
+from torch import Tensor, nn
+
+from gtea.errors import ModelError
+from gtea.runtime.jit import jit
+
+
+class TabularModel(nn.Module, ABC):
+    """A model that is fitted to all training examples at once. Saved, loaded and scored like any other.
+
+    What it learns are buffers, so that they are saved with everybody else's weights.
+    """
+
+    @abstractmethod
+    def fit(self, rows: Tensor, targets: Tensor, weights: Tensor) -> None:
+        """Learn from examples.
+
+        Args:
+            rows: All training examples as one batch.
+            targets: The class of each, [num_examples].
+            weights: How much each example counts, [num_examples].
+        """
+
+
+class TreeArrays(NamedTuple):
+    """Trees in the order in which they were fitted, and their nodes, one tree after the other."""
+
+    baseline: NDArray[np.float64]
+    """One logit for each class, to which the trees add."""
+    tree_root: NDArray[np.int64]
+    tree_class: NDArray[np.int64]
+    """The class whose logit a tree adds to."""
+    node_left: NDArray[np.int64]
+    """The child for values up to the threshold; -1 for a leaf."""
+    node_right: NDArray[np.int64]
+    node_feature: NDArray[np.int64]
+    node_threshold: NDArray[np.float64]
+    node_missing_left: NDArray[np.uint8]
+    """Whether NaN goes left."""
+    node_value: NDArray[np.float64]
+
+    @staticmethod
+    def dtypes() -> dict[str, np.dtype[Any]]:
+        """The type of each array."""
+        floats, small = ("baseline", "node_threshold", "node_value"), ("node_missing_left",)
+        kinds = {name: np.dtype(np.int64) for name in TreeArrays._fields}
+        return kinds | dict.fromkeys(floats, np.dtype(np.float64)) | dict.fromkeys(small, np.dtype(np.uint8))
+
+    @staticmethod
+    def empty(num_classes: int) -> TreeArrays:
+        """No trees: every class has logit 0."""
+        nothing = {name: np.zeros(0, dtype) for name, dtype in TreeArrays.dtypes().items()}
+        return TreeArrays(**{**nothing, "baseline": np.zeros(num_classes)})
+
+
+class BoostedTrees(TabularModel):
+    """Class logits of rows of features. A class that training lacks has logit -inf and probability 0."""
+
+    def __init__(self, d_in: int, num_classes: int, seed: int) -> None:
+        super().__init__()
+        self._d_in = d_in
+        self._num_classes = num_classes
+        self._seed = seed
+        for name, array in TreeArrays.empty(num_classes)._asdict().items():
+            self.register_buffer(name, torch.from_numpy(array))
+
+    def fit(self, rows: Tensor, targets: Tensor, weights: Tensor) -> None:
+        """Fit the trees."""
+        examples = rows.cpu().numpy(), targets.cpu().numpy().astype(np.int64), weights.double().cpu().numpy()
+        for name, array in fit_trees(*examples, self._num_classes, self._seed)._asdict().items():
+            setattr(self, name, torch.from_numpy(array))
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Logits, [num_rows, num_classes]."""
+        return torch.from_numpy(sum_leaves(self._trees(), rows.double().cpu().numpy())).to(rows.device)
+
+    def _trees(self) -> TreeArrays:
+        return TreeArrays(*(getattr(self, name).cpu().numpy() for name in TreeArrays._fields))
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        """Take as many nodes as the file has; torch would insist on the size of unfitted trees."""
+        for name in TreeArrays._fields:
+            if prefix + name in state_dict:
+                setattr(self, name, torch.empty_like(state_dict[prefix + name]))
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+        _require_sound(self._trees(), self._d_in, self._num_classes)
+
+
+class PairBoostedTrees(BoostedTrees):
+    """Link logits of rows of features."""
+
+    def __init__(self, d_in: int, seed: int) -> None:
+        super().__init__(d_in, 2, seed)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Logits, [num_rows]."""
+        logits = super().forward(rows)
+        return logits[:, 1] - logits[:, 0]
+
+
+def fit_trees(
+    rows: NDArray[np.floating[Any]],
+    targets: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    num_classes: int,
+    seed: int,
+) -> TreeArrays:
+    """Fit scikit-learn's trees, a hundred rounds with its other defaults, and take them out as arrays."""
+    present = np.unique(targets)
+    baseline = np.full(num_classes, -np.inf)
+    baseline[present] = 0
+    if len(present) == 1:
+        return TreeArrays.empty(num_classes)._replace(baseline=baseline)
+    # No early stopping: it would hold out random examples, and there is a validation part already.
+    booster = HistGradientBoostingClassifier(random_state=seed, early_stopping=False)
+    booster.fit(rows, targets, sample_weight=weights)
+    # Two classes have one logit, that of the second.
+    columns = present[1:] if len(present) == 2 else present
+    baseline[columns] = booster._baseline_prediction.ravel()
+    fitted = [(columns[place], tree.nodes) for row in booster._predictors for place, tree in enumerate(row)]
+    return _as_arrays(baseline, fitted)
+
+
+def _as_arrays(baseline: NDArray[np.float64], fitted: list[tuple[Any, NDArray[Any]]]) -> TreeArrays:
+    nodes = np.concatenate([own for _, own in fitted])
+    sizes = [len(own) for _, own in fitted]
+    roots = np.cumsum([0, *sizes[:-1]])
+    first = np.repeat(roots, sizes)
+    leaf = nodes["is_leaf"] == 1
+    return TreeArrays(
+        baseline,
+        roots.astype(np.int64),
+        np.array([place for place, _ in fitted], dtype=np.int64),
+        np.where(leaf, -1, first + nodes["left"]),
+        np.where(leaf, -1, first + nodes["right"]),
+        np.where(leaf, 0, nodes["feature_idx"]).astype(np.int64),
+        np.where(leaf, 0, nodes["num_threshold"]),
+        nodes["missing_go_to_left"].astype(np.uint8),
+        nodes["value"].astype(np.float64),
+    )
+
+
+@jit
+def sum_leaves(trees: TreeArrays, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The baseline plus each tree's leaf for each row, in the order in which the trees were fitted."""
+    sums = np.empty((len(rows), len(trees.baseline)))
+    for i in range(len(rows)):
+        sums[i] = trees.baseline
+        for tree in range(len(trees.tree_class)):
+            node = trees.tree_root[tree]
+            while trees.node_left[node] >= 0:
+                value, missing_left = rows[i, trees.node_feature[node]], trees.node_missing_left[node] == 1
+                left = missing_left if np.isnan(value) else value <= trees.node_threshold[node]
+                node = trees.node_left[node] if left else trees.node_right[node]
+            sums[i, trees.tree_class[tree]] += trees.node_value[node]
+    return sums
+
+
+def _require_sound(trees: TreeArrays, d_in: int, num_classes: int) -> None:
+    """Compiled code does not check bounds: every index must point at something that exists.
+
+    Children come after their parents, so that every descent ends.
+    """
+    num_nodes = len(trees.node_left)
+    inner = np.flatnonzero(trees.node_left >= 0)
+    arrays = trees._asdict()
+    sound = (
+        all(array.ndim == 1 and array.dtype == TreeArrays.dtypes()[name] for name, array in arrays.items())
+        and {len(array) for name, array in arrays.items() if name.startswith("node_")} == {num_nodes}
+        and len(trees.tree_root) == len(trees.tree_class)
+        and len(trees.baseline) == num_classes
+        and _within(trees.tree_root, 0, num_nodes)
+        and _within(trees.tree_class, 0, num_classes)
+        and _within(trees.node_feature[inner], 0, d_in)
+        and _within(trees.node_left[inner] - inner, 1, num_nodes)
+        and _within(trees.node_right[inner] - inner, 1, num_nodes)
+        and _within(trees.node_left[inner], 0, num_nodes)
+        and _within(trees.node_right[inner], 0, num_nodes)
+    )
+    if not sound:
+        raise ModelError("model: its trees do not fit together. The model is damaged; train it again.")
+
+
+def _within(values: NDArray[Any], low: int, stop: int) -> bool:
+    return bool(((values >= low) & (values < stop)).all())

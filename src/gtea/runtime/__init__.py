@@ -1,0 +1,1 @@
+"""What everything else runs on: files, progress, the device, threads, compiled functions, random numbers."""

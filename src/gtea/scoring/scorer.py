@@ -1,0 +1,206 @@
+"""A saved model made ready to score."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from gtea.config import InputSpec, RunConfig, config_from_json
+from gtea.errors import ModelError, UsageError
+from gtea.features.node_features import HeadInputs
+from gtea.features.preprocessing import Preprocessing
+from gtea.models.gtea import GTEALinkNetwork, GTEANodeClassifier
+from gtea.models.model_folder import SavedModel, load_model
+from gtea.models.registry import build_classifier, entry_of
+from gtea.nn.model import GTEA
+from gtea.sampling.collate import HistoryReader, distinct
+from gtea.sampling.pair_batches import PairHistories, ranked_statistics
+from gtea.scoring.exact import ISOLATED_BLOCK, Embedded, embed_exactly
+from gtea.scoring.options import EXACT, ScoringOptions
+from gtea.scoring.sampled import LinkScorer, NodeScorer, require_finite
+from gtea.store.store import Store
+
+_AT_A_TIME = 1 << 14
+
+
+class _Model:
+    """What models of either task have in common."""
+
+    def __init__(self, saved: SavedModel, network: nn.Module, device: torch.device) -> None:
+        self.saved = saved
+        self.device = device
+        self.network = network
+        self.config: RunConfig = config_from_json(saved.config["run"])
+        self.entry = entry_of(self.config.model)
+        self.preprocessing = Preprocessing.from_json(saved.preprocessing)
+        try:
+            network.load_state_dict(saved.weights)
+        except RuntimeError as error:
+            raise ModelError(f"model: its weights do not fit its configuration ({error}). Train it again.") from error
+        network.to(device).eval()
+
+    @property
+    def gtea(self) -> GTEA:
+        """The network without its head."""
+        if not self.entry.exact:
+            raise ModelError(f"model: is not a GTEA (it is a {self.config.model.family}). Ask for probabilities.")
+        return cast(GTEA, self.network.gtea)
+
+    def supported(self, options: ScoringOptions) -> ScoringOptions:
+        """The options as this model can follow them: only GTEA can be scored exactly from all neighbours."""
+        if options.sampled or self.entry.exact:
+            return options
+        if options.cache is not None:
+            raise UsageError(
+                f"--cache: keeps edge embeddings of a GTEA model (got a {self.config.model.family}). Leave it out."
+            )
+        return replace(options, sampled=self.entry.samples)
+
+    def _embedded(self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions) -> Embedded:
+        """The exact embeddings of some nodes, each named once, and their features."""
+        view = store.as_of(cut)
+        return embed_exactly(self.gtea, self.saved, self.preprocessing, self.config, view, nodes, options, self.device)
+
+
+class NodeModel(_Model):
+    """A trained node classifier."""
+
+    def __init__(self, saved: SavedModel, device: torch.device) -> None:
+        if saved.config["task"] != "nodes":
+            raise ModelError(
+                f"model: does not classify accounts (its task is {saved.config['task']!r}). "
+                "Score pairs with gtea score --pairs, or use another model."
+            )
+        self.classes: tuple[str, ...] = tuple(saved.config["classes"])
+        self.positive: str | None = saved.config["positive"]
+        run, spec = config_from_json(saved.config["run"]), InputSpec(**saved.config["input"])
+        super().__init__(saved, build_classifier(run.model, spec, len(self.classes), 0), device)
+
+    @staticmethod
+    def open(folder: Path, device: torch.device) -> NodeModel:
+        """Read and check a model folder."""
+        return NodeModel(load_model(folder), device)
+
+    def probabilities(
+        self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions = EXACT
+    ) -> NDArray[np.float64]:
+        """Class probabilities of nodes as of a cut, one row each, columns as in ``classes``."""
+        options = self.supported(options)
+        unique, places = np.unique(nodes, return_inverse=True)
+        probabilities = np.empty((len(unique), len(self.classes)))
+        # Accounts without an event before the cut are scored apart from the others: see ``gtea.scoring.exact``.
+        active = store.as_of(cut).has_events(unique)
+        if active.any():
+            probabilities[active] = self._active(store, cut, unique[active], options)
+        if not active.all():
+            probabilities[~active] = self._isolated(store, cut, unique[~active], options)
+        return require_finite(probabilities)[places]
+
+    def _active(self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions) -> NDArray[np.float64]:
+        if options.sampled or not self.entry.exact:
+            return self._sampled(self.network, store, cut).probabilities(nodes)
+        return self._answers(store, cut, nodes, options, _AT_A_TIME)
+
+    def _isolated(
+        self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions
+    ) -> NDArray[np.float64]:
+        """Nodes without neighbours. There is nothing to sample, and blocks are filled up to a fixed size."""
+        if not self.entry.exact:
+            return self._sampled(self.network, store, cut).probabilities(nodes)
+        padded = np.resize(nodes, -(-len(nodes) // ISOLATED_BLOCK) * ISOLATED_BLOCK)
+        answers = self._answers(store, cut, padded, replace(options, sampled=False, cache=None), ISOLATED_BLOCK)
+        return answers[: len(nodes)]
+
+    def _answers(
+        self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions, at_a_time: int
+    ) -> NDArray[np.float64]:
+        """Exact class probabilities of nodes, each named once unless they have no neighbours."""
+        network = cast(GTEANodeClassifier, self.network)
+        z, x = self._embedded(store, cut, nodes, options)
+        inputs = HeadInputs(store.as_of(cut), self.preprocessing.rank_inputs, self.preprocessing.neighbour_labels)
+        parts = []
+        with torch.inference_mode():
+            for first in range(0, len(nodes), at_a_time):
+                some = slice(first, first + at_a_time)
+                rows = inputs.rows(nodes[some], x[some].cpu().numpy())
+                head_inputs = None if rows is None else torch.from_numpy(rows).to(self.device)
+                parts.append(torch.softmax(network.answer(z[some], x[some], head_inputs).double(), dim=1).cpu())
+        return torch.cat(parts).numpy()
+
+    def embeddings(
+        self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions = EXACT
+    ) -> NDArray[np.float64]:
+        """The embeddings z of nodes as of a cut, [num_nodes, d_node]: what the head reads."""
+        options = self.supported(options)
+        if not self.entry.fitted_in_epochs:
+            raise ModelError(f"model: has no embeddings (it is a {self.config.model.family}). Ask for probabilities.")
+        if options.sampled or not self.entry.exact:
+            return self._sampled(cast(nn.Module, self.network.embedder), store, cut).outputs(nodes)
+        unique, places = np.unique(nodes, return_inverse=True)
+        return require_finite(self._embedded(store, cut, unique, options).z.double().cpu().numpy())[places]
+
+    def _sampled(self, network: nn.Module, store: Store, cut: int) -> NodeScorer:
+        batches = self.entry.node_batches(store, cut, self.preprocessing, self.config)
+        return NodeScorer(network, batches, self.config.sampling.batch_size, self.device)
+
+    def scores(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """One number per account to rank by: the probability of the positive class, or of the most likely of many."""
+        if self.positive is None:
+            return np.asarray(probabilities.max(axis=1))
+        return probabilities[:, self.classes.index(self.positive)]
+
+
+class LinkModel(_Model):
+    """A trained link predictor."""
+
+    def __init__(self, saved: SavedModel, device: torch.device) -> None:
+        if saved.config["task"] != "links":
+            raise ModelError(
+                f"model: does not predict links (its task is {saved.config['task']!r}). "
+                "Leave --pairs out, or use another model."
+            )
+        run, spec = config_from_json(saved.config["run"]), InputSpec(**saved.config["input"])
+        super().__init__(saved, entry_of(run.model).predictor(run.model, spec, 0), device)
+
+    @staticmethod
+    def open(folder: Path, device: torch.device) -> LinkModel:
+        """Read and check a model folder."""
+        return LinkModel(load_model(folder), device)
+
+    def probabilities(
+        self,
+        store: Store,
+        cut: int,
+        src: NDArray[np.int64],
+        dst: NDArray[np.int64],
+        options: ScoringOptions = EXACT,
+    ) -> NDArray[np.float64]:
+        """The probability of a link for each pair, from what was before a cut."""
+        options = self.supported(options)
+        if options.sampled or not self.entry.exact:
+            return self._sampled(store, cut).probabilities(src, dst)
+        network = cast(GTEALinkNetwork, self.network)
+        ends, (left, right) = distinct(src, dst)
+        z = self._embedded(store, cut, ends, options).z
+        reader = HistoryReader(store.as_of(cut), self.preprocessing, self.config.sampling.max_events)
+        histories = PairHistories(reader, store.directed)
+        statistics = ranked_statistics(store.as_of(cut), self.preprocessing)
+        logits = []
+        with torch.inference_mode():
+            for first in range(0, len(src), _AT_A_TIME):
+                some = slice(first, first + _AT_A_TIME)
+                own = histories.read(src[some], dst[some]).to(self.device) if network.reads_history else None
+                e_tilde = None if own is None else self.gtea.edge_encoder.embed(own)
+                ranks = statistics(src[some], dst[some]).to(self.device) if statistics else None
+                logits.append(network.answer(z[left[some]], z[right[some]], e_tilde, ranks).double().cpu())
+        return require_finite(torch.sigmoid(torch.cat(logits)).numpy())
+
+    def _sampled(self, store: Store, cut: int) -> LinkScorer:
+        batches = self.entry.pair_batches(store, cut, self.preprocessing, self.config)
+        return LinkScorer(self.network, batches, self.config.sampling.batch_size, self.device)

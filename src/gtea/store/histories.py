@@ -1,0 +1,84 @@
+"""The last events before the cut of each chosen edge, one history after the other, raw as the store holds them.
+
+Long histories keep their LAST events, never their first. An event's gap is the time since the pair's event before it,
+even where that one is no longer kept; a pair's first event has gap 0.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gtea.runtime.jit import jit
+from gtea.store.graph import Graph, visible_events
+
+
+class RaggedEvents(NamedTuple):
+    """Histories in a row, never padded. History i is rows offset[i] : offset[i + 1]."""
+
+    offset: NDArray[np.int64]
+    met: NDArray[np.int64]
+    """Of each history, the time of the pair's first event, kept or not."""
+    time: NDArray[np.int64]
+    gap: NDArray[np.int64]
+    sent: NDArray[np.bool_]
+    """Whether the end that looks sent (True) or received; what a node sends to itself is sent."""
+    features: NDArray[np.float32]
+    categories: NDArray[np.int32]
+
+
+@jit
+def kept_events(graph: Graph, edge: int, max_events: int) -> tuple[int, int]:
+    """The range of an edge's last events before the cut, at most ``max_events`` of them; 0 keeps all."""
+    first, stop = visible_events(graph, edge)
+    return (first if max_events == 0 else max(first, stop - max_events)), stop
+
+
+@jit
+def count_kept_events(graph: Graph, edges: NDArray[np.int64], max_events: int) -> NDArray[np.int64]:
+    """How many events ``gather_histories`` takes of each edge."""
+    counts = np.empty(len(edges), dtype=np.int64)
+    for i in range(len(edges)):
+        start, stop = kept_events(graph, edges[i], max_events)
+        counts[i] = stop - start
+    return counts
+
+
+@jit
+def gather_histories(
+    graph: Graph, edges: NDArray[np.int64], seen_from: NDArray[np.int64], max_events: int
+) -> RaggedEvents:
+    """The histories of edges, each as one of its ends sees it.
+
+    Args:
+        seen_from: For each edge, the node that looks at it.
+        max_events: How many events of a history are kept; 0 keeps all.
+    """
+    num_edges = len(edges)
+    start, offset = np.empty(num_edges, dtype=np.int64), np.zeros(num_edges + 1, dtype=np.int64)
+    # As in choose: the searches wait for memory, and in a loop of their own they wait together.
+    for i in range(num_edges):
+        start[i], stop = kept_events(graph, edges[i], max_events)
+        offset[i + 1] = offset[i] + stop - start[i]
+    num_events = offset[-1]
+    met = np.empty(num_edges, dtype=np.int64)
+    time, gap = np.empty(num_events, dtype=np.int64), np.empty(num_events, dtype=np.int64)
+    sent = np.empty(num_events, dtype=np.bool_)
+    features = np.empty((num_events, graph.event_features.shape[1]), dtype=np.float32)
+    categories = np.empty((num_events, graph.event_categories.shape[1]), dtype=np.int32)
+    for i in range(num_edges):
+        first = graph.edge_offset[edges[i]]
+        met[i] = graph.edge_first_time[edges[i]]
+        sent_when = 0 if graph.edge_a[edges[i]] == seen_from[i] else 1
+        for row in range(offset[i], offset[i + 1]):
+            event = start[i] + row - offset[i]
+            time[row] = graph.event_time[event]
+            gap[row] = graph.event_time[event] - graph.event_time[event - 1] if event > first else 0
+            sent[row] = graph.event_reverse[event] == sent_when
+            for k in range(features.shape[1]):
+                features[row, k] = graph.event_features[event, k]
+            for k in range(categories.shape[1]):
+                categories[row, k] = graph.event_categories[event, k]
+    return RaggedEvents(offset, met, time, gap, sent, features, categories)

@@ -1,1 +1,0 @@
-"""Settings, found by the validation part and never by the test part."""

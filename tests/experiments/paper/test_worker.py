@@ -1,0 +1,93 @@
+"""What a helper is asked and what it answers, without a process of its own; test_killed.py has real ones."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.experiments.paper.conftest import QUICK
+
+from gtea.errors import DataError, ModelError, StoreError
+from gtea.experiments.paper.jobs import Job, read_outcome
+from gtea.experiments.paper.plan import Plan, Point
+from gtea.experiments.paper.subject import own_subject
+from gtea.experiments.paper.worker import answer
+from gtea.experiments.paper.worker_pool import error_of, question
+
+
+@pytest.fixture
+def job(data: Path) -> Job:
+    plan = Plan("paper", settings=QUICK, device="cpu")
+    return plan.jobs(own_subject(data / "tiny.store", data / "labels.csv"), [Point("gtea-he", {}, "gtea-he")])[0][1]
+
+
+def asked(job: Job, out: Path) -> list[dict[str, Any]]:
+    """The lines of the answer to a question that went through JSON."""
+    answers = io.StringIO()
+    answer(json.loads(json.dumps(question(job, out))), answers)
+    return [json.loads(line) for line in answers.getvalue().splitlines()]
+
+
+def test_it_reports_and_then_says_what_came_of_it(job: Job, tmp_path: Path) -> None:
+    first, *_, last = asked(job, tmp_path)
+    assert first["report"]["epochs"] == 1
+    outcome = read_outcome(job, tmp_path)
+    assert outcome is not None
+    assert last["outcome"]["test"] == outcome.test
+    assert (outcome.fold, outcome.settings["split.kind"]) == (1, "folds")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("dropout", 0.7, r"was made with model\.dropout = 0\.7 \(now it is 0\.0: a default has changed\)"),
+        (
+            "tree_first",
+            True,
+            r"was made with model\.tree_first = True, which this gtea no longer has\. Delete the file",
+        ),
+    ],
+)
+def test_outcomes_of_another_gtea_are_not_taken_for_this_ones(
+    job: Job, tmp_path: Path, key: str, value: Any, message: str
+) -> None:
+    asked(job, tmp_path)
+    kept = json.loads(job.outcome_file(tmp_path).read_text())
+    kept["config"]["model"][key] = value
+    job.outcome_file(tmp_path).write_text(json.dumps(kept))
+    with pytest.raises(ModelError, match=message):
+        read_outcome(job, tmp_path)
+
+
+def test_a_setting_that_was_off_and_is_gone_changes_nothing(job: Job, tmp_path: Path) -> None:
+    asked(job, tmp_path)
+    kept = json.loads(job.outcome_file(tmp_path).read_text())
+    del kept["config"]["model"]["tree_beside"]
+    kept["config"]["model"]["tree_first"] = False
+    job.outcome_file(tmp_path).write_text(json.dumps(kept))
+    assert read_outcome(job, tmp_path) is not None
+
+
+def test_what_goes_wrong_is_told_as_if_it_had_gone_wrong_here(job: Job, data: Path, tmp_path: Path) -> None:
+    (tmp_path / "models").write_text("in the way")
+    (line,) = asked(job, tmp_path)
+    error = error_of(job, line)
+    assert isinstance(error, StoreError)
+    assert "Check space and permissions" in str(error)
+    assert "models" in str(error)
+    labels = tmp_path / "labels.csv"
+    labels.write_text("account,label\n" + "\n".join((data / "labels.csv").read_text().splitlines()[1:9]) + "\n")
+    few = Plan("paper", settings=QUICK).jobs(own_subject(data / "tiny.store", labels), [Point("gcn", {}, "gcn")])[0][0]
+    (line,) = asked(few, tmp_path / "out")
+    assert isinstance(error_of(few, line), DataError)
+    assert "5 folds need at least 5 accounts of each of two classes" in line["message"]
+
+
+def test_a_helper_that_died_and_one_with_a_bug(job: Job) -> None:
+    died = error_of(job, {"died": -9})
+    assert isinstance(died, ModelError)
+    assert f"{job.stem}: its process ended with code -9. If memory ran out, take fewer --jobs" in str(died)
+    assert isinstance(error_of(job, {"error": None, "message": "KeyError: 3"}), RuntimeError)

@@ -1,0 +1,75 @@
+import json
+
+import numpy as np
+import pytest
+
+from gtea.errors import ModelError
+from gtea.features.account_statistics import statistic_names, statistics
+from gtea.features.node_features import NodeFeatures, NodePreprocessing, random_vectors
+from gtea.features.preprocessing import fit_nodes
+from gtea.store.account_keys import keys_of_accounts
+from gtea.store.memory import store_in_memory
+
+
+def test_parts_stand_side_by_side_in_the_order_named(random_store):
+    view = random_store().as_of(150)
+    nodes = np.array([5, 2, 9])
+    alone = [
+        NodeFeatures(view, fit_nodes(view, [kind], d_random=6)).rows(nodes)
+        for kind in ("random", "given", "statistics")
+    ]
+    together = fit_nodes(view, ("random", "given", "statistics"), d_random=6)
+    rows = NodeFeatures(view, together).rows(nodes)
+    assert rows.dtype == np.float32
+    assert rows.tobytes() == np.concatenate(alone, axis=1).tobytes()
+    assert rows.shape[1] == len(together.names) == 6 + 3 + len(statistic_names(view.store.features))
+    assert together.names[:9] == (*(f"random_{i}" for i in range(6)), "age", "tier", "in_table")
+
+
+def test_an_account_without_a_row_in_the_table_is_marked(random_store):
+    view = random_store().as_of(150)
+    known, unknown = view.store.node("account-4"), view.store.node("account-5")
+    scaler = fit_nodes(view, ["given"])
+    rows = NodeFeatures(view, scaler).rows(np.array([known, unknown]))
+    assert rows[1].tolist() == [0, 0, 0]
+    assert rows[0, 2] == 1
+    assert scaler.given is not None
+    np.testing.assert_array_equal(rows[0, :2], scaler.given.transform(np.array([[2.0, 2.0]]))[0])
+
+
+def test_statistics_are_scaled_and_kept(random_store):
+    view = random_store().as_of(150)
+    nodes = fit_nodes(view, ["statistics"])
+    features = NodeFeatures(view, nodes)
+    assert nodes.statistics is not None
+    wanted = nodes.statistics.transform(statistics(view, np.arange(31)))
+    for chunk in ([0, 1, 2], [2, 1, 30], list(range(31))):
+        assert features.rows(np.array(chunk)).tobytes() == wanted[chunk].tobytes()
+
+
+def test_random_vectors_are_the_accounts(random_store):
+    view = random_store().as_of(150)
+    rows = NodeFeatures(view, fit_nodes(view, ["random"], d_random=4)).rows(np.array([view.store.node("account-7")]))
+    assert rows.tobytes() == random_vectors(keys_of_accounts(["account-7"]), 4).tobytes()
+
+
+def test_preprocessing_survives_json(random_store):
+    view = random_store().as_of(150)
+    for kinds in (["given"], ["statistics", "random"], ["random", "given", "statistics"]):
+        nodes = fit_nodes(view, kinds)
+        assert NodePreprocessing.from_json(json.loads(json.dumps(nodes.to_json()))) == nodes
+
+
+def test_a_store_without_a_node_table_has_nothing_given(random_store):
+    plain = store_in_memory(["a"], ["b"], [1])
+    with pytest.raises(ModelError, match="node features: the store has no node table"):
+        fit_nodes(plain.as_of(), ["given"])
+    fitted = fit_nodes(random_store().as_of(150), ["given"])
+    with pytest.raises(ModelError, match="node features: the store has no node table"):
+        NodeFeatures(plain.as_of(), fitted)
+
+
+def test_a_store_with_other_event_columns_has_other_statistics(random_store):
+    fitted = fit_nodes(random_store().as_of(150), ["statistics"])
+    with pytest.raises(ModelError, match="statistics: the model needs out_amount_sum"):
+        NodeFeatures(store_in_memory(["a"], ["b"], [1]).as_of(), fitted)

@@ -1,7 +1,0 @@
-from gtea.jit import jit
-
-
-def test_a_function_is_compiled_even_if_there_is_nowhere_to_keep_it():
-    scope = {}
-    exec(compile("def double(x):\n    return 2 * x", "<nowhere>", "exec"), scope)
-    assert jit(scope["double"])(21) == 42
