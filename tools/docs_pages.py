@@ -24,7 +24,8 @@ import click
 import gtea
 from gtea import errors
 from gtea.cli.main import cli
-from gtea.config import HYBRID, RunConfig, link_defaults, node_defaults, variant
+from gtea.config import RunConfig
+from gtea.models.registry import DEFAULT_MODEL, default_config, model_config
 
 SHOWN = {
     "ARCHITECTURE.md": "architecture.md",
@@ -125,7 +126,7 @@ def settings_page() -> str:
         "Some defaults depend on the task and on the model. Those below are of `gtea train` without `--variant`, for "
         "accounts and, where they differ, for links. Every model folder keeps the settings it was trained with.\n",
     ]
-    accounts, links = node_defaults(variant(HYBRID)), link_defaults(variant(HYBRID))
+    accounts, links = (default_config(model_config(DEFAULT_MODEL), task) for task in ("nodes", "links"))
     for section, kind in typing.get_type_hints(RunConfig).items():
         hints, meanings = typing.get_type_hints(kind), field_docs(kind)
         lines += [f"## {section}\n", f"{_plain(_first_paragraph(kind.__doc__ or ''))}\n"]

@@ -12,11 +12,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-import docs_pages
-from docs_pages import SHOWN
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+
+import docs_pages
+from docs_pages import SHOWN
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = (".png", ".svg")
