@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Two test processes: more only fight over the cores that torch and DuckDB already use.
 PYTEST_ARGS ?= -n 2
 
-.PHONY: help setup demo test check format bench clean
+.PHONY: help setup demo test check format bench docs clean
 
 help:  ## show this
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -48,6 +48,9 @@ format: setup  ## mend what can be mended automatically
 bench: setup  ## the short form of every benchmark, one table; BENCH_JSON=file keeps it
 	$(BIN)/python benchmarks/bench_all.py $(if $(BENCH_JSON),--json $(BENCH_JSON))
 
+docs: setup  ## build the documentation site into site/, offline and strictly
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 clean:  ## remove everything that was made
-	rm -rf $(VENV) demo kernels/build kernels/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) demo site kernels/build kernels/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src -name "*.nb[ci]" -delete
