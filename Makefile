@@ -17,6 +17,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "gtea needs Python 3.11 or newer; pass PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	find src -name '*.nb[ci]' -delete  # numba's caches of an earlier layout can't be read
 	touch $@
 
 # gtea works without the compiled kernels, only slower: no compiler is no reason to fail. What was built from older

@@ -22,5 +22,5 @@ model = gtea.GTEAClassifier(store, epochs=epochs, lr=0.003).fit(x, y)
 account = x[model.predict_proba(x)[:, 1].argmax()]
 view = store.as_of()
 print(f"{account} and its partners")
-for partner, weight in model.attention(account).items():
+for partner, weight in model.attention_weights(account).items():
     print(f"{weight:.3f}  {partner}  {len(view.history(account, partner))} payments")

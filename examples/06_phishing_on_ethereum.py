@@ -15,8 +15,15 @@ from sklearn.metrics import average_precision_score
 import gtea
 
 folder, epochs = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 20
-columns = {"src": "from", "dst": "to", "time": "timestamp", "features": ["value_eth", "has_call_data"]}
-store = gtea.ingest(folder / "transactions.parquet", **columns, out="ethereum.store", overwrite=True)
+store = gtea.ingest(
+    folder / "transactions.parquet",
+    src="from",
+    dst="to",
+    time="timestamp",
+    features=["value_eth", "has_call_data"],
+    out="ethereum.store",
+    overwrite=True,
+)
 labels = pyarrow.csv.read_csv(folder / "labels.csv")
 accounts, phishing = labels["account"].to_pylist(), [label == "phishing" for label in labels["label"].to_pylist()]
 

@@ -95,7 +95,7 @@ class GTEAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GTEAEsti
             self.store_, cut, find_accounts(self.store_, accounts), ScoringOptions(self.sampled)
         )
 
-    def attention(self, account: str, *, as_of: Instant | None = None) -> dict[str, float]:
+    def attention_weights(self, account: str, *, as_of: Instant | None = None) -> dict[str, float]:
         """The attention weight of each of an account's neighbours, exactly, the largest first.
 
         Weights are not negative and sum to one; sparsemax gives most neighbours exactly zero. They tell which edges the

@@ -35,7 +35,7 @@ def _section(name: str, values: Mapping[str, Any]) -> str:
 
 def _toml(value: Any) -> str:
     if isinstance(value, float):
-        return repr(value)  # JSON has no word for infinity; else they agree
+        return repr(float(value))  # NumPy's floats, too; JSON has no word for infinity; else they agree
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_toml, value))}]"
     return json.dumps(value)
