@@ -33,8 +33,14 @@ $(VENV)/.kernels: $(VENV)/.installed $(wildcard kernels/*.* kernels/csrc/* kerne
 demo: setup  ## run the main job on generated payments
 	$(BIN)/gtea demo --out demo
 
-test: setup  ## run the whole test suite
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+# The floors: all of gtea, and what must never be wrong.
+FLOOR := 92
+SACRED := src/gtea/tasks/metrics.py,src/gtea/store/view.py,src/gtea/runtime/files.py,src/gtea/sampling/neighbours.py
+
+test: setup  ## run the whole test suite, with branch coverage and its floors
+	$(BIN)/python -m pytest $(PYTEST_ARGS) --cov --cov-report=
+	$(BIN)/python -m coverage report --fail-under=$(FLOOR) | tail -n 12
+	$(BIN)/python -m coverage report --fail-under=100 --include=$(SACRED)
 
 check: setup  ## lint, format, types, layers
 	$(BIN)/ruff check .
@@ -42,7 +48,7 @@ check: setup  ## lint, format, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: setup  ## mend what can be mended automatically
+format: setup  ## fix what can be fixed automatically
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -53,5 +59,5 @@ docs: setup  ## build the documentation site into site/, offline and strictly
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 clean:  ## remove everything that was made
-	rm -rf $(VENV) demo site kernels/build kernels/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) demo site kernels/build kernels/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
 	find src -name "*.nb[ci]" -delete

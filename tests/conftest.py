@@ -11,6 +11,7 @@ from typing import Any
 import hypothesis
 import pyarrow as pa
 import pytest
+from tests import shapes
 from tests.web import Home, serving
 
 from gtea.cli.main import main
@@ -21,6 +22,7 @@ hypothesis.settings.register_profile(
     "gtea", deadline=None, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture], print_blob=True
 )
 hypothesis.settings.load_profile("gtea")
+shapes.install()
 
 Row = tuple[str, str, int, float]
 

@@ -75,8 +75,11 @@ def command(
     if as_json:
         print_json(result)
         return
-    kind, report = ("accounts", "labels") if pairs is None else ("pairs", "input")
-    click.echo(f"{result[kind]:,} {kind} as of {result['as_of_date']}")
-    print_unknown(result[report])
+    if pairs is None:
+        click.echo(f"{result['accounts']:,} accounts as of {result['as_of_date']}")
+        print_unknown(result["labels"])
+    else:
+        click.echo(f"{result['pairs']:,} pairs as of {result['as_of_date']}")
+        print_unknown(result["input"])
     for name, value in result["metrics"].items():
         click.echo(f"{name:<22} {value:.4f}")

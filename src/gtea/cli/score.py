@@ -79,11 +79,12 @@ def command(
         print_json(result)
         return
     kind, names = ("accounts", ("account",)) if pairs is None else ("pairs", ("src", "dst"))
-    click.echo(f"{result[kind]:,} {kind} as of {result['as_of_date']}, written to {printable(out)}")
+    count = result["accounts"] if pairs is None else result["pairs"]
+    click.echo(f"{count:,} {kind} as of {result['as_of_date']}, written to {printable(out)}")
     print_unknown(result["input"])
     if result["inactive"]:
         click.echo(
-            f"warning: {result['inactive']:,} of {result[kind]:,} {kind} have no event before {result['as_of_date']} "
+            f"warning: {result['inactive']:,} of {count:,} {kind} have no event before {result['as_of_date']} "
             "(column active): their scores say nothing about them",
             err=True,
         )

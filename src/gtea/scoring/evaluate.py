@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired, TypedDict
 
 import numpy as np
 import torch
@@ -18,6 +18,23 @@ from gtea.tasks.metrics import node_metrics, pair_metrics
 from gtea.tasks.pairs import Pairs, read_pairs
 
 
+class EvaluationSummary(TypedDict):
+    """Metrics and what they were measured on, ready for JSON."""
+
+    accounts: NotRequired[int]
+    """How many were evaluated, if accounts were."""
+    pairs: NotRequired[int]
+    """How many were evaluated, if pairs were."""
+    as_of: int
+    as_of_date: str
+    sampled: bool
+    metrics: dict[str, float]
+    labels: NotRequired[dict[str, Any]]
+    """Which labels were read and left out."""
+    input: NotRequired[dict[str, Any]]
+    """Which pairs were read and left out."""
+
+
 def evaluate_accounts(
     model: Path,
     store: Path,
@@ -27,7 +44,7 @@ def evaluate_accounts(
     unknown: Literal["error", "skip"] = "error",
     options: ScoringOptions = EXACT,
     device: torch.device,
-) -> dict[str, Any]:
+) -> EvaluationSummary:
     """The model's metrics on labelled accounts as of a time."""
     opened, ready = Store.open(store), NodeModel.open(model, device)
     options = ready.supported(options)
@@ -42,8 +59,14 @@ def evaluate_accounts(
     probabilities = ready.probabilities(opened, cut, found.nodes, options)
     places = np.array([ready.classes.index(name) for name in found.classes])
     metrics = node_metrics(places[found.targets], probabilities, ready.classes, ready.positive)
-    facts = {"accounts": len(found), "as_of": cut, "as_of_date": opened.date(cut), "sampled": options.sampled}
-    return {**facts, "metrics": metrics, "labels": found.report}
+    return EvaluationSummary(
+        accounts=len(found),
+        as_of=cut,
+        as_of_date=opened.date(cut),
+        sampled=options.sampled,
+        metrics=metrics,
+        labels=found.report,
+    )
 
 
 def evaluate_pairs(
@@ -56,7 +79,7 @@ def evaluate_pairs(
     unknown: Literal["error", "skip"] = "error",
     options: ScoringOptions = EXACT,
     device: torch.device,
-) -> dict[str, Any]:
+) -> EvaluationSummary:
     """The model's metrics on labelled pairs as of a time.
 
     Accuracy and macro-F1 are at the threshold that did best on the model's own validation part.
@@ -71,8 +94,14 @@ def evaluate_pairs(
     cut = opened.as_of(as_of).cut
     probabilities = ready.probabilities(opened, cut, found.src, found.dst, options)
     metrics = pair_metrics(truth, probabilities, ready.saved.metrics["threshold"])
-    facts = {"pairs": len(found), "as_of": cut, "as_of_date": opened.date(cut), "sampled": options.sampled}
-    return {**facts, "metrics": metrics, "input": found.report}
+    return EvaluationSummary(
+        pairs=len(found),
+        as_of=cut,
+        as_of_date=opened.date(cut),
+        sampled=options.sampled,
+        metrics=metrics,
+        input=found.report,
+    )
 
 
 def _links(found: Pairs, positive: str | None) -> NDArray[np.bool_]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,25 @@ from gtea.tasks.pairs import read_pairs
 _TOP = 10
 
 
+class ScoreSummary(TypedDict):
+    """What scoring did, ready for JSON."""
+
+    out: str
+    top: list[dict[str, Any]]
+    """The first ten rows of the table."""
+    accounts: NotRequired[int]
+    """How many were scored, if accounts were."""
+    pairs: NotRequired[int]
+    """How many were scored, if pairs were."""
+    inactive: int
+    """How many of them have no event before the cut."""
+    as_of: int
+    as_of_date: str
+    sampled: bool
+    input: dict[str, Any]
+    """What was read and left out, if accounts or pairs were given."""
+
+
 def score_accounts(
     model: Path,
     store: Path,
@@ -34,7 +53,7 @@ def score_accounts(
     unknown: Literal["error", "skip"] = "error",
     options: ScoringOptions = EXACT,
     device: torch.device,
-) -> dict[str, Any]:
+) -> ScoreSummary:
     """Score accounts and write the table; returns a summary and the first ten rows."""
     _require_suffix(out)
     opened, ready = Store.open(store), NodeModel.open(model, device)
@@ -44,13 +63,9 @@ def score_accounts(
     view = opened.as_of(as_of)
     active = view.has_events(nodes)
     probabilities = ready.probabilities(opened, view.cut, nodes, options)
-    return {
-        **_write(_ranked(opened, ready, nodes, probabilities, active), out),
-        "accounts": len(nodes),
-        "inactive": int((~active).sum()),
-        **_how(view, options),
-        "input": {} if asked is None else asked.report,
-    }
+    table = _ranked(opened, ready, nodes, probabilities, active)
+    report = {} if asked is None else asked.report
+    return {"accounts": len(table), **_written(table, out, view, active, options, report)}
 
 
 def score_pairs(
@@ -63,7 +78,7 @@ def score_pairs(
     unknown: Literal["error", "skip"] = "error",
     options: ScoringOptions = EXACT,
     device: torch.device,
-) -> dict[str, Any]:
+) -> ScoreSummary:
     """Score pairs and write the table; returns a summary and the first ten rows."""
     _require_suffix(out)
     opened, ready = Store.open(store), LinkModel.open(model, device)
@@ -80,13 +95,8 @@ def score_pairs(
         "rank": np.arange(1, len(found) + 1),
         "active": active[order],
     }
-    return {
-        **_write(pa.table(columns), out),
-        "pairs": len(found),
-        "inactive": int((~active).sum()),
-        **_how(view, options),
-        "input": found.report,
-    }
+    table = pa.table(columns)
+    return {"pairs": len(table), **_written(table, out, view, active, options, found.report)}
 
 
 def _require_suffix(out: Path) -> None:
@@ -94,17 +104,29 @@ def _require_suffix(out: Path) -> None:
         raise UsageError(f"--out {out.name}: must end in .parquet or .csv. Try scores.parquet.")
 
 
-def _how(view: View, options: ScoringOptions) -> dict[str, Any]:
-    return {"as_of": view.cut, "as_of_date": view.store.date(view.cut), "sampled": options.sampled}
-
-
-def _write(table: pa.Table, out: Path) -> dict[str, Any]:
+def _written(
+    table: pa.Table,
+    out: Path,
+    view: View,
+    active: NDArray[np.bool_],
+    options: ScoringOptions,
+    report: dict[str, Any],
+) -> ScoreSummary:
+    """Write the table and sum up what was done."""
     with atomic_write(out) as stream:
         if out.suffix == ".parquet":
             pq.write_table(table, stream)
         else:
             pacsv.write_csv(table, stream)
-    return {"out": str(out), "top": table.slice(0, _TOP).to_pylist()}
+    return ScoreSummary(
+        out=str(out),
+        top=table.slice(0, _TOP).to_pylist(),
+        inactive=int((~active).sum()),
+        as_of=view.cut,
+        as_of_date=view.store.date(view.cut),
+        sampled=options.sampled,
+        input=report,
+    )
 
 
 def _ranked(
