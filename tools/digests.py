@@ -123,7 +123,7 @@ class Digests:
         for how, options in SCORES.items():
             scores = self.folder / "scores.csv"
             gtea("score", out, store, *options, "--device", "cpu", "--out", scores)
-            self.add(f"{name}: scores {how}", lambda scores=scores: file_digest(scores))
+            self.add(f"{name}: scores {how}", lambda scores=scores: scores_digest(scores))
 
     def links(self, model: str | None) -> None:
         """A model of links: its weights and its scores of some pairs."""
@@ -143,7 +143,7 @@ class Digests:
         for how, options in SCORES.items():
             scores = self.folder / "pair_scores.csv"
             gtea("score", out, store, "--pairs", pairs, *options, "--device", "cpu", "--out", scores)
-            self.add(f"{name}: scores {how}", lambda scores=scores: file_digest(scores))
+            self.add(f"{name}: scores {how}", lambda scores=scores: scores_digest(scores))
 
     def folds(self) -> None:
         """Stratified folds, and a store with categories and a node table."""
@@ -212,9 +212,12 @@ def metrics_digest(model: Path) -> str:
     return _sha256(json.dumps([metrics[part] for part in ("validation", "test")], sort_keys=True).encode())
 
 
-def file_digest(path: Path) -> str:
-    """A whole file."""
-    return _sha256(path.read_bytes())
+def scores_digest(path: Path) -> str:
+    """The rows of a table of scores, without the column ``active``, which 0.1 did not have."""
+    rows = [line.split(",") for line in path.read_text(encoding="utf-8").splitlines()]
+    if rows[0][-1] == '"active"':
+        rows = [row[:-1] for row in rows]
+    return _sha256("".join(",".join(row) + "\n" for row in rows).encode())
 
 
 def _sha256(content: bytes) -> str:
