@@ -1,9 +1,9 @@
-"""Everything that can go wrong because of something outside gtea, in one tree.
+"""The exceptions that gtea raises for problems outside its own code.
 
-    GteaError                 exit code 1, never raised itself
-    ├── UsageError      2     the command or call asks for something that can't be
-    ├── DataError       3     the events, nodes or labels given to us are not usable as they are
-    ├── StoreError      4     a store on disk is missing, damaged, busy, or of another version
+    GteaError                 exit code 1; base class, never raised itself
+    ├── UsageError      2     the command or call is invalid
+    ├── DataError       3     the events, nodes or labels can't be used as they are
+    ├── StoreError      4     a store on disk is missing, damaged, locked, or of another version
     └── ModelError      5     a model on disk is missing, damaged, or doesn't fit the store
 
 A message has the form ``subject: rule (got value). Remedy.`` The command line prints it and exits with
@@ -14,30 +14,30 @@ from __future__ import annotations
 
 
 class GteaError(Exception):
-    """A failure the user can understand and mend."""
+    """Base class of all errors that a user can understand and fix."""
 
     exit_code = 1
 
 
 class UsageError(GteaError):
-    """The request itself is impossible or contradicts itself."""
+    """The request is invalid or contradicts itself."""
 
     exit_code = 2
 
 
 class DataError(GteaError):
-    """The input data break a rule; the message names file, row, column, value and remedy."""
+    """The input data break a rule. The message names file, row, column, value and remedy."""
 
     exit_code = 3
 
 
 class StoreError(GteaError):
-    """A store is missing, damaged, in use by another writer, or of a version we can't read."""
+    """A store is missing, damaged, locked by another writer, or of a version that can't be read."""
 
     exit_code = 4
 
 
 class ModelError(GteaError):
-    """A model is missing, damaged, of a version we can't read, or doesn't fit the data."""
+    """A model is missing, damaged, of a version that can't be read, or doesn't fit the data."""
 
     exit_code = 5

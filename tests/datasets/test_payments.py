@@ -250,16 +250,16 @@ def test_a_failed_write_leaves_the_old_files_and_no_others(tmp_path: Path, monke
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"illicit_share": 0.0}, "illicit_share: must lie between 0 and 1 (got 0.0). Try 0.2."),
-        ({"illicit_share": math.nan}, "illicit_share: must lie between 0 and 1 (got nan). Try 0.2."),
+        ({"illicit_share": 0.0}, "illicit_share: must be between 0 and 1 (got 0.0). Try 0.2."),
+        ({"illicit_share": math.nan}, "illicit_share: must be between 0 and 1 (got nan). Try 0.2."),
         ({"seed": -1}, "seed: must not be negative (got -1). Try 0."),
-        ({"days": 30}, "days: must lie between 60 and 20000 (got 30). Try 180."),
+        ({"days": 30}, "days: must be between 60 and 20000 (got 30). Try 180."),
         ({"hubs": -2}, "hubs: must not be negative (got -2). Try 0."),
         ({"hub_reach": 1.5}, "hub_reach: must be above 0 and at most 1 (got 1.5). Try 0.2."),
         (
             {"accounts": 10},
-            "accounts: each class needs at least 4 besides the hubs (got 2 illicit and 8 normal). "
-            "Ask for more accounts or an illicit_share nearer to 0.5.",
+            "accounts: each class must have at least 4, not counting hubs (got 2 illicit and 8 normal). "
+            "Ask for more accounts or an illicit_share closer to 0.5.",
         ),
     ],
 )

@@ -101,7 +101,7 @@ def test_the_whole_path(gtea: Run, tmp_path: Path) -> None:
     assert "nodes            3" in made.out
     assert "time             2024-01-01T10:00:00Z to 2024-01-02T00:00:00Z, kept in 's'" in made.out
     assert "dropped: self_loop 1" in made.out
-    assert "note             dates without a time zone were taken as UTC" in made.out
+    assert "note             dates without a time zone were read as UTC" in made.out
 
     day.write_text("payer,payee,at,amount\nd,a,2024-01-04,2\na,b,2024-01-01T10:00:00Z,5\n")
     clash = gtea("append", store, day)

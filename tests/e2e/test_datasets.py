@@ -81,7 +81,7 @@ def test_fetched_and_found_by_prepare(gtea: Run, home: Home, bare: Path, tmp_pat
     assert "is there already" in gtea("datasets", "fetch", "mooc", "--url", home.url).out
     short = gtea("datasets", "prepare", "mooc", "--out", tmp_path / "m")
     assert short.code == 3
-    assert "mooc has 411,749 rows (got 9). The file is cut, or another one" in short.err
+    assert "mooc must have 411,749 rows (got 9). The file is truncated or a different one" in short.err
     assert not (tmp_path / "m").exists()
     assert list(tmp_path.glob(".m*")) == []
 
@@ -106,7 +106,7 @@ def test_fetch_without_internet_names_the_way_round(gtea: Run, bare: Path) -> No
     outcome = gtea("datasets", "fetch", "lastfm", "--url", "http://127.0.0.1:9/lastfm.csv", "--retries", "0")
     assert outcome.code == 3
     assert (
-        "put it into GTEA_DATA/lastfm/lastfm.csv (GTEA_DATA is not set: it names a folder of your own)" in outcome.err
+        "put it into GTEA_DATA/lastfm/lastfm.csv (GTEA_DATA is not set: set it to a folder of your own)" in outcome.err
     )
 
 
@@ -153,7 +153,7 @@ def test_other_columns_are_named(gtea: Run, bare: Path, tmp_path: Path) -> None:
     outcome = gtea("datasets", "prepare", "ethereum_phishing", "--from", folder, "--out", tmp_path / "e")
     assert outcome.code == 3
     assert (
-        "labels.csv: ethereum_phishing has the columns account, label (got account, answer; missing: label)"
+        "labels.csv: ethereum_phishing must have the columns account, label (got account, answer; missing: label)"
         in outcome.err
     )
     pq.write_table(pa.table({"src": ["a"], "to": ["b"]}), folder / "transactions.parquet")
@@ -199,12 +199,12 @@ def test_prepare_is_safe_to_repeat_and_refuses_what_is_not_its_own(gtea: Run, ba
     (folder / "labels.csv").write_text((folder / "labels.csv").read_text().replace("0x1,phishing", "0x1,normal"))
     other = gtea("datasets", "prepare", "ethereum_phishing", "--out", out, *words)
     assert other.code == 2
-    assert "holds what was made from other files" in other.err
+    assert "was prepared from other files" in other.err
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("years of work")
     other = gtea("datasets", "prepare", "ethereum_phishing", "--out", tmp_path / "mine", *words)
     assert other.code == 2
-    assert "exists and is no prepared data set" in other.err
+    assert "exists and is not a prepared data set" in other.err
     assert (tmp_path / "mine" / "thesis.tex").exists()
 
 
@@ -218,7 +218,7 @@ def test_a_changed_folder_is_not_passed_off_as_prepared(gtea: Run, bare: Path, t
     assert gtea("append", out / "store", tmp_path / "more.parquet").code == 0
     outcome = gtea("datasets", "prepare", "ethereum_phishing", "--out", out, "--from", folder)
     assert outcome.code == 4
-    assert "was changed since it was prepared" in outcome.err
+    assert "was changed after it was prepared" in outcome.err
 
 
 def test_killed_before_the_rename_nothing_is_there(gtea: Run, bare: Path, tmp_path: Path) -> None:

@@ -110,13 +110,13 @@ def test_categories_and_nodes_are_merged(tmp_path: Path, helpers: Any) -> None:
     at_once = ingest(events([*old, *new]), nodes=nodes({"a": 1, "b": 2, "aa": 3}), out=tmp_path / "o", **options)
     assert helpers.array_bytes(appended) == helpers.array_bytes(at_once)
     assert appended.report["nodes"]["without_table_row"] == 1
-    with pytest.raises(DataError, match="'a': the node table gives it other features"):
+    with pytest.raises(DataError, match="'a': the node table must give the features that the store already has"):
         append(tmp_path / "s", events([("a", "b", 9, "wire")]), nodes=nodes({"a": 5}))
 
 
 def test_filtered_stores_can_not_be_appended_to(store_of: Make, helpers: Any) -> None:
     store = store_of(OLD, min_events_per_edge=2)
-    with pytest.raises(UsageError, match="this store was filtered"):
+    with pytest.raises(UsageError, match="the store must not be filtered"):
         append(store.path, helpers.rows_table(NEW))
 
 

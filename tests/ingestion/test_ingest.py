@@ -239,7 +239,7 @@ def test_frames_of_every_kind_give_the_same_store(tmp_path: Path, helpers: Any) 
 def test_python_callers_are_told_what_auto_took(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "gtea"):
         ingest(pa.table({"s": ["a"], "d": ["b"], "t": [1]}), src="s", dst="d", time="t", out=tmp_path / "s")
-    assert "took the time unit to be 's'" in caplog.text
+    assert "time unit detected as 's'" in caplog.text
 
 
 def test_the_data_report_lies_beside_the_manifest(store_of: Make) -> None:

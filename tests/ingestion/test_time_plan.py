@@ -95,22 +95,22 @@ def test_digits_beyond_the_nanosecond_are_rounded_and_counted(tmp_path: Path) ->
 
 def test_auto_says_what_it_took_and_quotes_the_dates(tmp_path: Path) -> None:
     (note,) = stored(tmp_path, pa.array([NOON * 1000])).report["notes"]
-    assert note == "took the time unit to be 'ms': 2020-09-13T12:26:40Z to 2020-09-13T12:26:40Z"
+    assert note == "time unit detected as 'ms': 2020-09-13T12:26:40Z to 2020-09-13T12:26:40Z"
     (note,) = stored(tmp_path, pa.array([1, 700])).report["notes"]
-    assert note.endswith("if these are no dates but a counter, pass --time-unit step")
+    assert note.endswith("if this is a counter and not a date, pass --time-unit step")
     assert stored(tmp_path, pa.array([NOON]), time_unit="s").report["notes"] == []
 
 
 @pytest.mark.parametrize(
     ("times", "options", "message"),
     [
-        (pa.array([-5]), {}, "dates must not lie before 1970 (got 1969-12-31T23:59:55Z"),
+        (pa.array([-5]), {}, "dates must not be before 1970 (got 1969-12-31T23:59:55Z"),
         (
             pa.array([NOON * 1000]),
             {"time_unit": "s"},
             "(got the year 52671 to the year 52671). Pass --time-unit with 'ms'",
         ),
-        (pa.array(["2999-01-01"]), {}, "must not lie more than a day ahead of now (got 2999-01-01T00:00:00Z"),
+        (pa.array(["2999-01-01"]), {}, "must not be more than a day in the future (got 2999-01-01T00:00:00Z"),
         (pa.array([True]), {}, "must hold numbers, ISO 8601 text or timestamps (got type BOOLEAN)"),
     ],
 )
@@ -144,7 +144,7 @@ def test_units_and_zones_that_do_not_exist(tmp_path: Path, options: dict[str, An
 
 
 def test_step_is_for_counters_only(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="step is for counters"):
+    with pytest.raises(UsageError, match="must hold whole numbers for --time-unit step"):
         stored(tmp_path, pa.array([dt.date(2020, 1, 1)]), time_unit="step")
     with pytest.raises(DataError, match="a time must be a number"):
         stored(tmp_path, pa.array([1.5]), time_unit="step")

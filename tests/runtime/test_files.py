@@ -14,7 +14,7 @@ from gtea.runtime.files import locked
 def test_the_second_waits_and_then_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "made" / "here"
     busy = UsageError("somebody else is here")
-    with locked(folder, busy), pytest.raises(UsageError, match="somebody else"), locked(folder, busy, patience=0.15):
+    with locked(folder, busy), pytest.raises(UsageError, match="somebody else"), locked(folder, busy, timeout=0.15):
         pass
     with locked(folder, busy):
         pass
@@ -35,7 +35,7 @@ def test_the_second_goes_on_when_the_first_has_ended(tmp_path: Path) -> None:
     worker.start()
     first.wait()
     order.append("waiting")
-    with locked(tmp_path, UsageError(), patience=20):
+    with locked(tmp_path, UsageError(), timeout=20):
         order.append("second")
     worker.join()
     assert order == ["first", "waiting", "ended", "second"]

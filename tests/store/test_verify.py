@@ -102,7 +102,10 @@ def test_broken_invariants_are_named_although_the_digests_fit(
     [
         ("{", "can't be read"),
         ("[]", "is not the manifest of a gtea store"),
-        ('{"format": "gtea-store", "format_version": 99, "gtea_version": "7.0"}', "has format version 99, and this"),
+        (
+            '{"format": "gtea-store", "format_version": 99, "gtea_version": "7.0"}',
+            "must have format version 1 (got 99)",
+        ),
         ('{"format": "gtea-store", "format_version": 1}', "is damaged"),
     ],
 )

@@ -1,1 +1,1 @@
-"""Public data sets by name: list, find copies, fetch, prepare; and generated payments."""
+"""Public data sets by name (list, find, fetch, prepare), and synthetic payments."""

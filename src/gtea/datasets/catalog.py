@@ -1,7 +1,7 @@
-"""The public data sets that gtea knows by name: what they are, where they live, and how their files are read.
+"""The catalog of public data sets: what they are, where they come from, and how their files are read.
 
-Nothing here is downloaded or republished by itself. Sets with a ``url`` can be fetched from it (``datasets/fetch.py``); of
-the others a user brings a copy. ``datasets/prepare.py`` makes stores of them, by the options given here.
+gtea doesn't redistribute any data. Data sets with a ``url`` can be downloaded (``datasets/fetch.py``); for the others,
+the user supplies a copy. ``datasets/prepare.py`` builds stores from them with the options given here.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from gtea.errors import UsageError
 
 @dataclass(frozen=True)
 class Layout:
-    """One way in which a set's events may be laid out."""
+    """One possible layout of a data set's events file."""
 
     files: tuple[str, ...]
-    """Names that the file of events may have."""
+    """Possible names of the events file."""
     options: Mapping[str, Any]
-    """How ``gtea.ingest`` is to read it."""
+    """The options with which ``gtea.ingest`` reads it."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that must be there; those of a JODIE file go by their place."""
+        """The required columns. Empty for a JODIE file, whose columns are identified by position."""
         named = (self.options.get(key) for key in ("src", "dst", "time"))
         return (*(name for name in named if name), *self.options.get("features", ()))
 
 
 @dataclass(frozen=True)
 class LabelsFile:
-    """The table of a set's labels: its name and columns."""
+    """The labels file of a data set: its name and columns."""
 
     account: str
     label: str
     positive: str | None = None
-    """The class that is looked for; None where there are many."""
+    """The positive class; None if there are more than two classes."""
     file: str = "labels.csv"
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set by name."""
+    """A public data set."""
 
     name: str
     task: Literal["nodes", "links"]
@@ -52,25 +52,25 @@ class Dataset:
     licence: str
     layouts: tuple[Layout, ...]
     rows: int
-    """How many events the file has, as its authors (or, of copies, its keepers) say."""
+    """Number of events in the file, as stated by its authors or by the owner of the copy."""
     labels: LabelsFile | None = None
     url: str | None = None
     sha256: str | None = None
-    """The digest of what the url gives, where others have published one; else the first fetch counts."""
+    """The published digest of the file at ``url``. If None, later downloads are compared with the first one."""
     size: int | None = None
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files of a copy, each by the name that is looked for first."""
+        """The files of a copy, each by its preferred name."""
         return (self.layouts[0].files[0], *([self.labels.file] if self.labels else []))
 
 
 def dataset(name: str) -> Dataset:
-    """The data set of a name."""
+    """Look up a data set by name."""
     if name not in DATASETS:
         near = difflib.get_close_matches(name, DATASETS, n=1)
-        remedy = f"Did you mean {near[0]!r}?" if near else f"Known are: {', '.join(DATASETS)}."
-        raise UsageError(f"{name}: is no data set that gtea knows. {remedy}")
+        remedy = f"Did you mean {near[0]!r}?" if near else f"Available: {', '.join(DATASETS)}."
+        raise UsageError(f"{name}: is not a known data set. {remedy}")
     return DATASETS[name]
 
 
@@ -80,7 +80,7 @@ def _jodie(name: str, about: str, rows: int, sha256: str | None = None, size: in
         "links",
         about,
         "https://snap.stanford.edu/jodie",
-        "none stated; its authors ask to cite Kumar, Zhang and Leskovec, KDD 2019",
+        "none stated; the authors ask users to cite Kumar, Zhang and Leskovec, KDD 2019",
         (Layout((f"{name}.csv", f"{name}.csv.gz"), {"format": "jodie"}),),
         rows,
         url=f"https://snap.stanford.edu/jodie/{name}.csv",
@@ -92,22 +92,22 @@ def _jodie(name: str, about: str, rows: int, sha256: str | None = None, size: in
 _SETS = (
     _jodie(
         "wikipedia",
-        "who edits which page of Wikipedia, a month",
+        "one month of edits of Wikipedia pages by users",
         157_474,
-        # As two projects that have nothing to do with each other have published it; the server's ETag has the same
-        # size. Of the other three files no digest is known to more than one.
+        # Published by two independent projects; the server's ETag has the same size. For the other three files, no
+        # digest has been published by more than one project.
         sha256="a6b73e09c0d1e5b9db11e7e7aa416f2e87838a745273e0446a79952cf4cfae09",
         size=559_937_473,
     ),
-    _jodie("reddit", "who posts in which subreddit, a month", 672_447),
-    _jodie("mooc", "what students do in an online course", 411_749),
-    _jodie("lastfm", "who listens to which song, a month", 1_293_103),
+    _jodie("reddit", "one month of posts in subreddits by users", 672_447),
+    _jodie("mooc", "actions of students in an online course", 411_749),
+    _jodie("lastfm", "one month of songs played by users", 1_293_103),
     Dataset(
         "ethereum_phishing",
         "nodes",
-        "Ethereum transactions around accounts known for phishing, and others",
+        "Ethereum transactions of phishing accounts and others",
         "a copy of your own",
-        "the transactions are public; of the labels, ask whoever gave them to you",
+        "the transactions are public; for the labels, ask your source",
         (
             Layout(
                 ("transactions.parquet",),
@@ -124,9 +124,9 @@ _SETS = (
     Dataset(
         "email_eu",
         "nodes",
-        "e-mails within a European research institution; to which department belongs who?",
+        "e-mails within a European research institution; predict the department of a person",
         "a copy of your own; made from https://snap.stanford.edu/data/email-Eu-core-temporal.html",
-        "none stated; its authors ask to cite Paranjape, Benson and Leskovec, WSDM 2017",
+        "none stated; the authors ask users to cite Paranjape, Benson and Leskovec, WSDM 2017",
         (Layout(("emails.parquet",), {"src": "sender", "dst": "recipient", "time": "seconds"}),),
         332_334,
         LabelsFile("person", "department"),
@@ -134,9 +134,9 @@ _SETS = (
     Dataset(
         "bitcoin_otc",
         "nodes",
-        "how traders of Bitcoin rate each other; who turned out a fraud?",
+        "ratings of Bitcoin traders by each other; predict who is a fraud",
         "a copy of your own; made from https://snap.stanford.edu/data/soc-sign-bitcoin-otc.html",
-        "none stated; its authors ask to cite Kumar, Spezzano, Subrahmanian and Faloutsos, ICDM 2016",
+        "none stated; the authors ask users to cite Kumar, Spezzano, Subrahmanian and Faloutsos, ICDM 2016",
         (
             Layout(
                 ("ratings.csv", "ratings.csv.gz"),
@@ -149,7 +149,7 @@ _SETS = (
     Dataset(
         "primary_school",
         "nodes",
-        "who stands face to face with whom in a primary school; who is in which class?",
+        "face-to-face contacts in a primary school; predict the class of a person",
         "a copy of your own; made from http://www.sociopatterns.org",
         "not for commercial use; see the terms of SocioPatterns",
         (Layout(("contacts.csv", "contacts.csv.gz"), {"src": "a", "dst": "b", "time": "timestamp"}),),
@@ -159,9 +159,9 @@ _SETS = (
     Dataset(
         "amlsim",
         "nodes",
-        "simulated bank transfers with money laundering among them",
+        "simulated bank transfers, some of them money laundering",
         "a copy of your own; made with https://github.com/IBM/AMLSim",
-        "simulated; the simulator is under the Apache licence 2.0",
+        "simulated; the simulator is under the Apache License 2.0",
         (
             Layout(
                 ("transactions.parquet",),

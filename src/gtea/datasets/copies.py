@@ -1,7 +1,7 @@
-"""Where copies of the known data sets are: the user's own (``GTEA_DATA``), and what was downloaded.
+"""Find copies of the public data sets: the user's own (``GTEA_DATA``), and downloads.
 
 GTEA_DATA/NAME/...                 the user's copies; gtea only reads there
-~/.cache/gtea/datasets/NAME/...    downloads (under XDG_CACHE_HOME, where that is set)
+~/.cache/gtea/datasets/NAME/...    downloads (under XDG_CACHE_HOME, if that is set)
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ class Copy:
 
 
 def download_folder() -> Path:
-    """Where downloads go unless somebody says otherwise."""
+    """The default folder for downloads."""
     cache = os.environ.get("XDG_CACHE_HOME")
     return (Path(cache) if cache else Path.home() / ".cache") / "gtea" / "datasets"
 
 
 def find_copy(dataset: Dataset, given: Path | None = None) -> Copy | None:
-    """A whole copy of a data set: in the folder given, or else in the user's own and then among the downloads."""
+    """Find a complete copy of a data set: in the given folder, or else in GTEA_DATA and then in the downloads."""
     for folder in _folders(dataset, given):
-        events = next(((folder / file, each) for each in dataset.layouts for file in each.files
+        events = next(((folder / file, layout) for layout in dataset.layouts for file in layout.files
                        if (folder / file).is_file()), None)  # fmt: skip
         labels = None if dataset.labels is None else folder / dataset.labels.file
         if events and (labels is None or labels.is_file()):
@@ -42,9 +42,9 @@ def find_copy(dataset: Dataset, given: Path | None = None) -> Copy | None:
 
 
 def require_copy(dataset: Dataset, given: Path | None = None) -> Copy:
-    """A whole copy; where there is none, say what was looked for, where, and what to do."""
+    """Like ``find_copy``, but raises an error that explains what is missing, and where to put it."""
     if given is not None and not given.is_dir():
-        raise UsageError(f"--from {given}: no such folder. Name the one that holds {' and '.join(dataset.files)}.")
+        raise UsageError(f"--from {given}: no such folder. Name the folder that has {' and '.join(dataset.files)}.")
     found = find_copy(dataset, given)
     if found is not None:
         refuse_pickle(found.events)
@@ -60,10 +60,10 @@ def require_copy(dataset: Dataset, given: Path | None = None) -> Copy:
 
 
 def by_hand(dataset: Dataset) -> str:
-    """Where a user may put the files, for the ends of messages."""
+    """Where the user can put the files, as the end of an error message."""
     places = " and ".join(f"GTEA_DATA/{dataset.name}/{file}" for file in dataset.files)
-    set_to = "" if os.environ.get("GTEA_DATA") else " (GTEA_DATA is not set: it names a folder of your own)"
-    return f"into {places}{set_to}"
+    hint = "" if os.environ.get("GTEA_DATA") else " (GTEA_DATA is not set: set it to a folder of your own)"
+    return f"into {places}{hint}"
 
 
 def _folders(dataset: Dataset, given: Path | None) -> list[Path]:
@@ -79,9 +79,9 @@ def _wanted(dataset: Dataset) -> list[str]:
 
 
 def _found(folders: list[Path]) -> str:
-    there = {folder: sorted(entry.name for entry in folder.iterdir()) for folder in folders if folder.is_dir()}
+    found = {folder: sorted(entry.name for entry in folder.iterdir()) for folder in folders if folder.is_dir()}
     shown = [
-        f"{', '.join(names[:5])}{', ...' if len(names) > 5 else ''} in {at}" for at, names in there.items() if names
+        f"{', '.join(names[:5])}{', ...' if len(names) > 5 else ''} in {at}" for at, names in found.items() if names
     ]
     return "; ".join(shown) or f"nothing in {' and '.join(map(str, folders))}"
 

@@ -1,13 +1,13 @@
-"""One file from the web, whole or not at all: taken up again where a connection was cut, checked before it is used.
+"""Download a file atomically: resume after a lost connection, and verify the digest before the file is used.
 
-    FILE             appears once it is whole and has the digest that it should have
-    FILE.sha256      its digest, as sha256sum writes and checks it: what later downloads are held against
-    FILE.part        what has come so far
-    FILE.part.json   of which version of the file, by the server's own mark
-    FILE.refused     a whole file with another digest, to look at
+    FILE             appears when the download is complete and the digest is right
+    FILE.sha256      its digest in the format of sha256sum; later downloads are compared with it
+    FILE.part        the part downloaded so far
+    FILE.part.json   the version of the file that the part belongs to (ETag or Last-Modified)
+    FILE.refused     a complete download with a wrong digest, kept for inspection
 
-A digest that was published beforehand says that the file is the one others have. Where there is none, the first
-download is recorded, and that says only that later ones are the same.
+A published digest proves that the file is the one that others use. Without one, the digest of the first download is
+recorded, which proves only that later downloads are the same.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ _LONGEST_PAUSE = 30.0
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be had, and what is known about it beforehand."""
+    """The file to download, and what is known about it in advance."""
 
     url: str
     sha256: str | None = None
     size: int | None = None
     by_hand: str = "where you need it"
-    """Where a user who can't download may put the file, for the ends of messages."""
+    """Where a user who can't download the file can put it, as the end of an error message."""
 
 
 @dataclass(frozen=True)
 class Fetched:
-    """A file that is there, and by what it was checked."""
+    """A downloaded file, and how it was verified."""
 
     path: Path
     size: int
     sha256: str
     checked_by: Literal["published", "recorded", "first"]
-    """A digest known beforehand; that of an earlier download; nothing, this was the first."""
+    """By a published digest; by the digest of an earlier download; not at all, because this is the first download."""
     downloaded: bool
-    """False if it was there already."""
+    """False if the file already existed."""
 
 
 def fetch(
@@ -66,16 +66,19 @@ def fetch(
     retries: int = 3,
     pause: float = 1.0,
 ) -> Fetched:
-    """Download a file, or go on with a download that was cut; nothing is done if it is there and right.
+    """Download a file, or resume an interrupted download. An existing file is only verified.
 
     Args:
-        retries: After so many attempts in a row that brought nothing, give up. What has come is kept.
-        pause: Seconds before the first of them; each further one waits twice as long.
+        retries: How many retries in a row may fail without new data. After that, an error is raised and the partial
+            download is kept.
+        pause: Seconds before the first retry. The pause doubles with each further retry.
     """
     if not re.match(r"https?://", wanted.url):
-        raise UsageError(f"{wanted.url}: must begin with https:// or http://. Check the address.")
+        raise UsageError(f"{wanted.url}: must start with https:// or http://. Check the URL.")
     if wanted.sha256 is not None and not re.fullmatch(r"[0-9a-f]{64}", wanted.sha256):
-        raise UsageError(f"sha256: must be 64 hexadecimal digits, in lower case (got {wanted.sha256!r}).")
+        raise UsageError(
+            f"sha256: must be 64 hexadecimal digits, in lower case (got {wanted.sha256!r}). Check the digest."
+        )
     target.parent.mkdir(parents=True, exist_ok=True)
     busy = StoreError(f"{target}: another gtea process is fetching it. Wait until it has finished.")
     with locked(target.parent, busy):
@@ -87,18 +90,18 @@ def fetch(
         try:
             done = _checked(part.path, target, wanted, recorded, downloaded=True)
         except DataError:
-            part.become(_aside(target))
+            part.move_to(_refused_path(target))
             raise
-        part.become(target)
+        part.move_to(target)
         return done
 
 
-class _CutError(Exception):
-    """The connection failed in a way that may pass."""
+class _TransientError(Exception):
+    """The connection failed, but a retry may succeed."""
 
 
 class _Part:
-    """What has come of a file so far, and the server's mark of the version that it is of."""
+    """A partial download, and the version of the file that it belongs to (``mark``: an ETag or a date)."""
 
     def __init__(self, target: Path) -> None:
         self.name = target.name
@@ -112,16 +115,16 @@ class _Part:
         return self.path.stat().st_size if self.path.exists() else 0
 
     @property
-    def whole(self) -> bool:
+    def complete(self) -> bool:
         return self.ended or (self.total is not None and self.size == self.total)
 
     def begin(self, url: str, mark: str | None, total: int | None) -> None:
-        """Forget what is there, and expect a version of the file from its first byte."""
+        """Discard the partial download, and start one version of the file from the first byte."""
         self.path.write_bytes(b"")
         self.url, self.mark, self.total = url, mark, total
         write_json(self._about, {"url": url, "mark": mark, "total": total})
 
-    def become(self, target: Path) -> None:
+    def move_to(self, target: Path) -> None:
         self.path.replace(target)
         self._about.unlink(missing_ok=True)
         sync_folder(target.parent)
@@ -139,60 +142,60 @@ def _download(
 ) -> None:
     if part.url != wanted.url:
         part.begin(wanted.url, None, None)
-    in_vain = 0
-    while not part.whole:
+    failures = 0
+    while not part.complete:
         before = part.size
         try:
             _attempt(wanted, part, progress)
-        except _CutError as cut:
-            in_vain = 0 if part.size > before else in_vain + 1
-            if in_vain > retries:
-                kept = f" What has come, {part.size:,} bytes, is kept: the next fetch goes on." if part.size else ""
+        except _TransientError as error:
+            failures = 0 if part.size > before else failures + 1
+            if failures > retries:
+                kept = f" The first {part.size:,} bytes are kept; the next fetch resumes." if part.size else ""
                 raise DataError(
-                    f"{wanted.url}: can't be had ({cut}). Check the connection and try again, or get {part.name} "
+                    f"{wanted.url}: download failed ({error}). Check the connection and try again, or get {part.name} "
                     f"elsewhere and put it {wanted.by_hand}.{kept}"
-                ) from cut
-            time.sleep(min(pause * 2 ** max(in_vain - 1, 0), _LONGEST_PAUSE))
+                ) from error
+            time.sleep(min(pause * 2 ** max(failures - 1, 0), _LONGEST_PAUSE))
 
 
 def _attempt(wanted: Wanted, part: _Part, progress: Callable[[str, float | None], None]) -> None:
-    """One connection: as much as it brings."""
+    """Download as much as one connection delivers."""
     with _opened(wanted, part) as response:
-        mark, there = _mark(response), part.size
+        mark, received = _mark(response), part.size
         if response.status == http.client.PARTIAL_CONTENT:
-            # A server that knows ranges but not conditions may send the rest of another version.
-            if _range(response) != (there, part.total) or mark not in (None, part.mark):
+            # A server that supports Range but not If-Range may send the rest of another version.
+            if _range(response) != (received, part.total) or mark not in (None, part.mark):
                 part.begin(wanted.url, None, None)
-                raise _CutError("the file was changed meanwhile")
+                raise _TransientError("the file changed on the server")
         else:
             length = response.headers.get("Content-Length", "")
-            _refuse_other_things(wanted, response, length)
+            _check_response(wanted, response, length)
             part.begin(wanted.url, mark, int(length) if length.isdecimal() else None)
-            there = 0
+            received = 0
         if wanted.size is not None and part.total not in (None, wanted.size):
             raise DataError(
-                f"{wanted.url}: must be {wanted.size:,} bytes (got {part.total:,}). It is not the file that gtea "
-                "knows; if it is the one you want, name its digest with --sha256."
+                f"{wanted.url}: must be {wanted.size:,} bytes (got {part.total:,}). The file has changed; if it is "
+                "the one you want, pass its digest with --sha256."
             )
         with part.path.open("ab") as stream:
             for chunk in _chunks(response):
                 stream.write(chunk)
-                there += len(chunk)
-                progress(f"fetching {part.name}", there / part.total if part.total else None)
+                received += len(chunk)
+                progress(f"fetching {part.name}", received / part.total if part.total else None)
     if part.total is None:
         part.ended = True
-    elif not part.whole:
-        raise _CutError(f"the connection was cut after {part.size:,} of {part.total:,} bytes")
+    elif not part.complete:
+        raise _TransientError(f"the connection was lost after {part.size:,} of {part.total:,} bytes")
 
 
-def _refuse_other_things(wanted: Wanted, response: http.client.HTTPResponse, length: str) -> None:
-    """Login pages of networks and empty answers must not become the first download that counts."""
+def _check_response(wanted: Wanted, response: http.client.HTTPResponse, length: str) -> None:
+    """Refuse empty responses and login pages, so that they are not recorded as the first download."""
     if length == "0":
-        raise _CutError("the server sends nothing")
+        raise _TransientError("the server sent an empty response")
     if response.headers.get_content_type() == "text/html":
         raise DataError(
-            f"{wanted.url}: must be a file of data (got a web page). Check the address, and that the network doesn't "
-            f"ask for a login first, or get the file elsewhere and put it {wanted.by_hand}."
+            f"{wanted.url}: must be a data file (got a web page). Check the URL, and that the network doesn't "
+            f"require a login, or get the file elsewhere and put it {wanted.by_hand}."
         )
 
 
@@ -208,7 +211,7 @@ def _opened(wanted: Wanted, part: _Part) -> Iterator[http.client.HTTPResponse]:
         with error:
             raise _refusal(error, wanted, part) from error
     except (OSError, http.client.HTTPException) as error:
-        raise _CutError(str(getattr(error, "reason", None) or error)) from error
+        raise _TransientError(str(getattr(error, "reason", None) or error)) from error
     with response:
         yield response
 
@@ -216,63 +219,63 @@ def _opened(wanted: Wanted, part: _Part) -> Iterator[http.client.HTTPResponse]:
 def _refusal(error: urllib.error.HTTPError, wanted: Wanted, part: _Part) -> Exception:
     if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
         part.begin(wanted.url, None, None)
-        return _CutError("the file was changed meanwhile")
+        return _TransientError("the file changed on the server")
     if error.code >= 500 or error.code in (http.client.REQUEST_TIMEOUT, http.client.TOO_MANY_REQUESTS):
-        return _CutError(f"the server answers {error.code} {error.reason}")
+        return _TransientError(f"the server returned {error.code} {error.reason}")
     return DataError(
-        f"{wanted.url}: can't be had (the server answers {error.code} {error.reason}). The file may have moved: name "
-        f"its new address with --url, or get {part.name} elsewhere and put it {wanted.by_hand}."
+        f"{wanted.url}: download failed (the server returned {error.code} {error.reason}). The file may have moved: "
+        f"pass its new URL with --url, or get {part.name} elsewhere and put it {wanted.by_hand}."
     )
 
 
-class _NoWayDown(urllib.request.HTTPRedirectHandler):
-    """Follows redirects, but not from https to http, where anybody on the way may change the file."""
+class _NoDowngradeHandler(urllib.request.HTTPRedirectHandler):
+    """Follows redirects, but not from https to http, where the file could be tampered with in transit."""
 
     def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
     ) -> urllib.request.Request | None:
         allowed = ("https:",) if req.full_url.startswith("https:") else ("https:", "http:")
         if not newurl.startswith(allowed):
-            raise DataError(f"{req.full_url}: leads to {newurl}, which is not safe. Name another address with --url.")
+            raise DataError(f"{req.full_url}: redirects to {newurl}, which is not safe. Pass another URL with --url.")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def _opener() -> urllib.request.OpenerDirector:
-    return urllib.request.build_opener(_NoWayDown())
+    return urllib.request.build_opener(_NoDowngradeHandler())
 
 
 def _chunks(response: http.client.HTTPResponse) -> Iterator[bytes]:
-    """What a connection brings, as it comes: a failure must not take along what came before it."""
+    """Yield data as it arrives, so that a failure doesn't lose what was received before it."""
     while True:
         try:
             chunk = response.read1(_CHUNK)
         except (OSError, http.client.HTTPException) as error:
-            raise _CutError(str(error) or type(error).__name__) from error
+            raise _TransientError(str(error) or type(error).__name__) from error
         if not chunk:
             return
         yield chunk
 
 
 def _mark(response: http.client.HTTPResponse) -> str | None:
-    """What tells one version of a file from another: a strong ETag, or the date of its last change."""
+    """The version of the file on the server: a strong ETag, or else the Last-Modified date."""
     tag = response.headers.get("ETag")
     return tag if tag and not tag.startswith("W/") else response.headers.get("Last-Modified")
 
 
 def _range(response: http.client.HTTPResponse) -> tuple[int, int] | None:
-    """With which byte a partial answer begins, and how many the whole file has."""
+    """The first byte of a partial response, and the size of the complete file."""
     match = re.fullmatch(r"bytes (\d+)-\d+/(\d+)", response.headers.get("Content-Range", ""))
     return (int(match[1]), int(match[2])) if match else None
 
 
 def _checked(path: Path, target: Path, wanted: Wanted, recorded: str | None, *, downloaded: bool) -> Fetched:
-    """Hold a whole file against the digest that it should have; record its own where there is none."""
+    """Compare the digest of a complete file with the expected one. If there is none, record it."""
     with path.open("rb") as stream:
         os.fsync(stream.fileno())
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    known = wanted.sha256 or recorded
-    if known is not None and known != digest:
-        _refuse(target, digest, known, published=wanted.sha256 is not None, downloaded=downloaded)
+    expected = wanted.sha256 or recorded
+    if expected is not None and expected != digest:
+        _refuse(target, digest, expected, published=wanted.sha256 is not None, downloaded=downloaded)
     if recorded != digest:
         with atomic_write(_record_of(target)) as out:
             out.write(f"{digest}  {target.name}\n".encode())
@@ -282,18 +285,18 @@ def _checked(path: Path, target: Path, wanted: Wanted, recorded: str | None, *, 
     return Fetched(target, path.stat().st_size, digest, checked_by, downloaded)
 
 
-def _refuse(target: Path, digest: str, known: str, *, published: bool, downloaded: bool) -> None:
-    rule = f"must have the sha256 {known}, as {'published' if published else 'at an earlier fetch'} (got {digest})"
-    accept = "name its digest with --sha256" if published else f"delete {_record_of(target).name}"
+def _refuse(target: Path, digest: str, expected: str, *, published: bool, downloaded: bool) -> None:
+    rule = f"must have the sha256 {expected}, as {'published' if published else 'at an earlier fetch'} (got {digest})"
+    accept = "pass its digest with --sha256" if published else f"delete {_record_of(target).name}"
     if downloaded:
         raise DataError(
-            f"{target.name}: {rule}. It is kept aside as {_aside(target)} and not used; if it is the one you want, "
-            f"{accept} and fetch again."
+            f"{target.name}: {rule}. It was saved as {_refused_path(target)} and is not used; if it is the one you "
+            f"want, {accept} and fetch again."
         )
     raise DataError(f"{target}: {rule}. Move it away and fetch again, or, if it is the one you want, {accept}.")
 
 
-def _aside(target: Path) -> Path:
+def _refused_path(target: Path) -> Path:
     return target.with_name(f"{target.name}.refused")
 
 
@@ -307,5 +310,5 @@ def _recorded(target: Path) -> str | None:
         return None
     digest = record.read_text(encoding="utf-8", errors="replace").split(" ", 1)[0].strip()
     if not re.fullmatch(r"[0-9a-f]{64}", digest):
-        raise DataError(f"{record}: must begin with a sha256 (got {digest[:80]!r}). Delete it and fetch again.")
+        raise DataError(f"{record}: must start with a sha256 (got {digest[:80]!r}). Delete it and fetch again.")
     return digest

@@ -1,24 +1,24 @@
-"""Synthetic payments: the paper's Figure 1 made concrete.
+"""Synthetic payments that implement the example of the paper's Figure 1.
 
-Illicit accounts gamble with two partners each, at night, in bursts of stake and payout, week after week, between
-ordinary payments to others. Normal accounts pay and are paid at the same times and in the same amounts, only
-that the payout comes from another partner than the one who took the stake. Who gambles can be read from the
-history of a pair, in its order and timing, and not from an account's payments taken together.
+Illicit accounts gamble with two partners each, at night, in bursts of stake and payout, for one to three weeks, in
+addition to ordinary payments. Normal accounts pay and are paid at the same times and in the same amounts, but their
+payout comes from a different partner than the one who took the stake. The class of an account can be inferred from the
+order and timing of the events of a pair, but not from all payments of the account taken together.
 
-Why statistics of single accounts are at chance, by construction rather than by tuning:
+Statistics of single accounts perform at chance level by construction, not by tuning:
 
-- Both classes come from one generator (see :mod:`gtea.datasets.payments_patterns`); crossing the payouts is all
-  that differs. It leaves each account's times, directions and amounts as they are in law, and at both ends.
-- Each pair exchanges the same number of stakes and of payouts in a night, crossed or not: partners, payments
-  per partner and per partner and day, and a pair's amounts and directions without their order, are alike too.
-- Accounts that gamble together are alike, so a model could know one by another. They share what makes them
-  alike with normal accounts, in the proportion of the classes.
-- Ordinary payments are drawn without a look at the class and join the classes. They make the number of partners
-  and the length of histories heavy-tailed, and the two telling partners a minority.
-- Accounts arrive all along, both classes alike: a split by time is as fair as one at random.
+- Both classes come from one generator (see :mod:`gtea.datasets.payments_patterns`). The only difference is that the
+  payouts are crossed, which doesn't change the distribution of times, directions and amounts of any account.
+- Each pair exchanges the same number of stakes and of payouts in a night, crossed or not. So the number of partners,
+  the payments per partner and per partner and day, and the unordered amounts and directions of a pair are the same.
+- Accounts that gamble together resemble each other, so a model could recognise one by another. They share these
+  features with normal accounts, in the proportion of the classes.
+- Ordinary payments are drawn independently of the class and connect the classes. They make the number of partners and
+  the length of histories heavy-tailed, so that only a few partners of an account are informative.
+- Accounts of both classes arrive throughout the period: a split by time is as fair as a random one.
 
-A statistic that joins partner and minute, such as "paid back by the same partner within a quarter of an hour",
-reads the pair and does see it. So would the labels of an account's partners: gamblers gamble with gamblers.
+A statistic that combines partner and minute, such as "paid back by the same partner within 15 minutes", looks at the
+pair and does separate the classes. So would the labels of an account's partners: gamblers gamble with gamblers.
 
 Measured with 2,000 accounts and 40,000 events (test macro-F1; at a share of 0.2 "all normal" scores 0.44):
 
@@ -34,8 +34,8 @@ Measured with 2,000 accounts and 40,000 events (test macro-F1; at a share of 0.2
     the same, 25 pairs, accounts split by first event                    0.976
     ======================================================  ===========  ===========
 
-5 million events of 250,000 accounts are generated and written in 1.4 to 2.1 s of processor time and 0.4 GB (1.4
-to 3.7 s by the clock, beside other work on two cores); 20 million events of 1 million accounts in 8 s and 1.0 GB.
+5 million events of 250,000 accounts are generated and written in 1.4 to 2.1 s of CPU time with 0.4 GB of memory (1.4
+to 3.7 s of wall time, with other work on the two cores); 20 million events of 1 million accounts in 8 s with 1.0 GB.
 """
 
 from __future__ import annotations
@@ -65,23 +65,23 @@ from gtea.datasets.payments_patterns import (
 from gtea.errors import UsageError
 from gtea.runtime.files import atomic_write
 
-ROWS = 1 << 20  # rows made and written at a time
-EPOCH = 1_704_067_200  # Monday 1 January 2024, 00:00 UTC
-SCHEMA = pa.schema({"payer": pa.string(), "payee": pa.string(), "timestamp": pa.int64(), "amount": pa.float64()})
+ROWS = 1 << 20  # rows generated and written at a time
+_EPOCH = 1_704_067_200  # Monday 1 January 2024, 00:00 UTC
+_SCHEMA = pa.schema({"payer": pa.string(), "payee": pa.string(), "timestamp": pa.int64(), "amount": pa.float64()})
 Columns = TypeVar("Columns", Events, BackgroundPairs)
 
 
 @dataclass(frozen=True)
 class PaymentsSpec:
-    """What to generate; the same spec always gives the same bytes.
+    """What to generate. The same spec always gives the same bytes.
 
     Attributes:
-        accounts: Distinct accounts in total, hubs included. Each has at least one event.
-        events: Rows, exactly. From about 20 per account on the classes are learnable with ease.
-        illicit_share: Share of the labelled accounts (all but the hubs) that are illicit, rounded to a whole
+        accounts: Distinct accounts in total, including hubs. Each has at least one event.
+        events: The exact number of rows. With about 20 per account or more, the classes are easy to learn.
+        illicit_share: Share of the labelled accounts (all except the hubs) that are illicit, rounded to a whole
             number of accounts.
-        days: All events lie within this many days from 1 January 2024. Each account is active in a window of
-            a quarter of it (four weeks at least); windows open all along.
+        days: All events are within this many days from 1 January 2024. Each account is active in a window of a
+            quarter of it (at least four weeks). The windows are spread over the whole period.
         hubs: Accounts with very many counterparties, such as exchanges. They carry no label.
         hub_reach: Share of the labelled accounts that deal with each hub, rounded up.
     """
@@ -95,35 +95,35 @@ class PaymentsSpec:
     hub_reach: float = 0.2
 
     def __post_init__(self) -> None:
-        _require(0 < self.illicit_share < 1, "illicit_share: must lie between 0 and 1", self.illicit_share, "0.2")
+        _require(0 < self.illicit_share < 1, "illicit_share: must be between 0 and 1", self.illicit_share, "0.2")
         _require(self.seed >= 0, "seed: must not be negative", self.seed, "0")
-        _require(60 <= self.days <= 20_000, "days: must lie between 60 and 20000", self.days, "180")
+        _require(60 <= self.days <= 20_000, "days: must be between 60 and 20000", self.days, "180")
         _require(self.hubs >= 0, "hubs: must not be negative", self.hubs, "0")
         _require(0 < self.hub_reach <= 1, "hub_reach: must be above 0 and at most 1", self.hub_reach, "0.2")
         if min(self.illicit, self.normal) < 4:
             raise UsageError(
-                f"accounts: each class needs at least 4 besides the hubs (got {self.illicit} illicit and "
-                f"{self.normal} normal). Ask for more accounts or an illicit_share nearer to 0.5."
+                f"accounts: each class must have at least 4, not counting hubs (got {self.illicit} illicit and "
+                f"{self.normal} normal). Ask for more accounts or an illicit_share closer to 0.5."
             )
 
     @property
     def labelled(self) -> int:
-        """Accounts with a label: all but the hubs."""
+        """Number of accounts with a label: all except the hubs."""
         return self.accounts - self.hubs
 
     @property
     def illicit(self) -> int:
-        """Accounts labelled illicit."""
+        """Number of accounts labelled illicit."""
         return round(self.illicit_share * self.labelled)
 
     @property
     def normal(self) -> int:
-        """Accounts labelled normal."""
+        """Number of accounts labelled normal."""
         return self.labelled - self.illicit
 
     @property
     def hub_degree(self) -> int:
-        """Distinct accounts that deal with each hub."""
+        """Number of distinct accounts that deal with each hub."""
         return math.ceil(self.hub_reach * self.labelled)
 
 
@@ -131,9 +131,9 @@ def generate_payments(spec: PaymentsSpec) -> tuple[pa.Table, pa.Table]:
     """Generate transactions and labels.
 
     Returns:
-        ``payer, payee, timestamp, amount`` in order of time (unix seconds; amounts in whole cents), and
-        ``account, label`` in order of account, the label being ``illicit`` or ``normal``. Account ids are
-        shuffled: neither an id nor its place tells anything.
+        ``payer, payee, timestamp, amount`` in time order (Unix seconds; amounts in whole cents), and
+        ``account, label`` ordered by account; the label is ``illicit`` or ``normal``. Account ids are shuffled, so
+        neither an id nor its position carries information.
 
     Raises:
         UsageError: There are too few events for this many accounts and hubs.
@@ -145,7 +145,7 @@ def generate_payments(spec: PaymentsSpec) -> tuple[pa.Table, pa.Table]:
 def write_payments(spec: PaymentsSpec, out: Path) -> tuple[Path, Path]:
     """Write ``out/transactions.parquet`` and ``out/labels.csv`` and return their paths.
 
-    Both are written under other names first and then put in place, so a reader never meets half a file.
+    Both are written to temporary files and renamed, so that a reader never sees an incomplete file.
     """
     names, events = _names(spec), _events(spec)
     _make_folder(out)
@@ -167,7 +167,7 @@ def _events(spec: PaymentsSpec) -> Events:
     rest = spec.events - spec.hubs * spec.hub_degree
     rounds = min(4, max(2, round(rest / spec.labelled / 7)))
     rest -= 8 * rounds * int(circles.nights[circles.league].sum())
-    # a background pair and a half to three per account, of three events or more where there are enough
+    # one and a half to three background pairs per account, each with three or more events if there are enough
     most = 3 * circles.members.size
     if rest < most // 2:
         raise UsageError(
@@ -175,18 +175,18 @@ def _events(spec: PaymentsSpec) -> Events:
             f"(got {spec.events}). Ask for more events, fewer accounts or fewer hubs."
         )
     near = background_pairs(circles, min(most, max(most // 2, rest // 3)), spec.seed)
-    pairs = _joined(near, hub_pairs(circles, spec.hubs, spec.hub_degree, spec.seed))
+    pairs = _concatenated(near, hub_pairs(circles, spec.hubs, spec.hub_degree, spec.seed))
     ordinary = background_events(pairs, rest + spec.hubs * spec.hub_degree, spec.seed)
-    return _joined(circle_events(circles, rounds, spec.seed), ordinary)
+    return _concatenated(circle_events(circles, rounds, spec.seed), ordinary)
 
 
-def _joined(one: Columns, other: Columns) -> Columns:
-    """The columns of ``one``, each followed by that of ``other``."""
+def _concatenated(one: Columns, other: Columns) -> Columns:
+    """Concatenate two sets of columns."""
     return type(one)(*map(np.concatenate, zip(vars(one).values(), vars(other).values(), strict=True)))
 
 
 def _labels(spec: PaymentsSpec, names: pa.Array) -> pa.Table:
-    """Account and label of every account but the hubs, in order of account."""
+    """Account and label of every account except the hubs, ordered by account."""
     label = np.repeat(["illicit", "normal"], [spec.illicit, spec.normal])
     return pa.table({"account": names[: spec.labelled], "label": label}).sort_by("account")
 
@@ -199,9 +199,9 @@ def _names(spec: PaymentsSpec) -> pa.Array:
 
 
 def _transactions(events: Events, names: pa.Array) -> Iterator[pa.Table]:
-    """Events as tables of at most ``ROWS`` rows, in order of time."""
+    """Yield the events as tables of at most ``ROWS`` rows, in time order."""
     bits = len(events.second).bit_length()
-    # the row number in the low bits makes each key unique: any sort gives the same order, on every machine
+    # the row number in the low bits makes each key unique, so any sort gives the same order on every machine
     keys = events.second.astype(np.int64)
     keys <<= bits
     keys |= np.arange(len(keys))
@@ -214,19 +214,19 @@ def _transactions(events: Events, names: pa.Array) -> Iterator[pa.Table]:
             {
                 "payer": names.take(pa.array(events.payer[order])),
                 "payee": names.take(pa.array(events.payee[order])),
-                "timestamp": (key >> bits) + EPOCH,
+                "timestamp": (key >> bits) + _EPOCH,
                 "amount": np.maximum(cents, 1) / 100,
             },
-            schema=SCHEMA,
+            schema=_SCHEMA,
         )
 
 
 def _write_parquet(tables: Iterator[pa.Table], stream: BinaryIO) -> None:
-    # times are sorted, so their differences are small; for shuffled ids neither a dictionary nor the least and
-    # greatest of a row group is worth its time
+    # times are sorted, so their differences are small; for shuffled ids, neither a dictionary nor row group
+    # statistics are worth their cost
     delta, bounded = {"timestamp": "DELTA_BINARY_PACKED"}, ["timestamp"]
     with pq.ParquetWriter(
-        stream, SCHEMA, use_dictionary=False, column_encoding=delta, write_statistics=bounded
+        stream, _SCHEMA, use_dictionary=False, column_encoding=delta, write_statistics=bounded
     ) as writer:
         for table in tables:
             writer.write_table(table)

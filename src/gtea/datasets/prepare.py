@@ -1,10 +1,10 @@
-"""A known data set made ready to train on: store, labels, and what the split will be.
+"""Prepare a public data set for training: the store, the labels, and a description of the split.
 
     OUT/store/         the events
-    OUT/labels.csv     account, label (data sets of accounts only): those that can be used, as gtea train reads them
-    OUT/dataset.json   what was made from what: counts, the split, the command that trains on it
+    OUT/labels.csv     account, label (node tasks only): the labels of accounts in the store, as gtea train reads them
+    OUT/dataset.json   the sources, the counts, the split, and the command to train
 
-The folder appears whole or not at all. Made again from the same files it stays as it is.
+The folder appears atomically. Preparing it again from the same files keeps the store and the labels.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FACTS = "dataset.json"
 LABELS = "labels.csv"
 STORE = "store"
 _JODIE = ("user", "item", "time")
-FOLDS = 5
+_FOLDS = 5
 """As in the paper."""
 
 
@@ -50,18 +50,18 @@ def prepare(
     memory: str = "4GB",
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Make ``out`` from a copy of a data set, and return what is in its ``dataset.json``.
+    """Prepare a data set in ``out``, and return the content of its ``dataset.json``.
 
     Args:
-        given: The folder that holds the copy; by default the user's own copies and the downloads are looked through.
-        protocol: Which split is described: the paper's (one graph; five folds of accounts), or by time.
+        given: The folder that has the copy. By default, GTEA_DATA and the downloads are searched.
+        protocol: The split to describe: the paper's (one graph; five folds of accounts), or by time.
     """
     copy = require_copy(dataset, given)
     _check_layout(dataset, copy)
     sources = [_digest(path) for path in (copy.events, copy.labels) if path]
-    made = _made(dataset, out, sources)
-    if made is not None:
-        facts = _describe(dataset, out, out, protocol, sources, made["labels_left_out"])
+    prepared = _already_prepared(dataset, out, sources)
+    if prepared is not None:
+        facts = _describe(dataset, out, out, protocol, sources, prepared["labels_left_out"])
         write_json(out / FACTS, facts)
         return facts
     with scratch_for(out) as scratch:
@@ -78,25 +78,25 @@ def prepare(
     return facts
 
 
-def _made(dataset: Dataset, out: Path, sources: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """What an earlier call said of the folder, if it made it from the same files; anything else is refused."""
+def _already_prepared(dataset: Dataset, out: Path, sources: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The ``dataset.json`` of a folder that was prepared from the same files. Any other content is refused."""
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return None
     try:
         facts = dict(json.loads((out / FACTS).read_text(encoding="utf-8")))
         name, made_from, digest, _ = (facts[key] for key in ("name", "sources", "store_digest", "labels_left_out"))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{out}: exists and is no prepared data set. Choose another --out.") from error
+        raise UsageError(f"{out}: exists and is not a prepared data set. Choose another --out.") from error
     if (name, made_from) != (dataset.name, sources):
         what = "other files" if name == dataset.name else name
-        raise UsageError(f"{out}: holds what was made from {what}. Choose another --out, or delete it.")
+        raise UsageError(f"{out}: was prepared from {what}. Choose another --out, or delete it.")
     if Store.open(out / STORE).digest != digest or (dataset.labels and not (out / LABELS).exists()):
-        raise StoreError(f"{out}: was changed since it was prepared. Choose another --out, or delete it.")
+        raise StoreError(f"{out}: was changed after it was prepared. Choose another --out, or delete it.")
     return facts
 
 
 def _check_layout(dataset: Dataset, copy: Copy) -> None:
-    """Refuse, before anything is read, files without the columns that the data set has."""
+    """Refuse files without the columns of the data set, before any rows are read."""
     if copy.layout.options.get("format") == "jodie":
         _require_jodie(copy.events)
     else:
@@ -110,17 +110,17 @@ def _require(dataset: Dataset, path: Path, columns: tuple[str, ...], files: tupl
     missing = [name for name in columns if name not in found]
     if missing:
         raise DataError(
-            f"{path}: {dataset.name} has the columns {', '.join(columns)} (got {', '.join(found[:20])}; missing: "
+            f"{path}: {dataset.name} must have the columns {', '.join(columns)} (got {', '.join(found[:20])}; missing: "
             f"{', '.join(missing)}). Rename them in {' or '.join(files)}, or read the file with gtea ingest."
         )
 
 
 def _require_jodie(path: Path) -> None:
-    """A JODIE file's columns go by their place; its header must at least not say that they are others."""
+    """Check the header of a JODIE file. Its columns are read by position, so the names must match roughly."""
     found = read_layout(path, (), ",").columns
     if len(found) < 4 or any(word not in name.lower() for word, name in zip(_JODIE, found, strict=False)):
         raise DataError(
-            f"{path}: a JODIE file has the columns user_id, item_id, timestamp, state_label, features... "
+            f"{path}: a JODIE file must have the columns user_id, item_id, timestamp, state_label, features... "
             f"(got {', '.join(found[:20])}). Put them in this order, or read the file with gtea ingest."
         )
 
@@ -132,22 +132,22 @@ def _columns(path: Path, wanted: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(pq.read_schema(path).names)
     except (pa.ArrowInvalid, OSError) as error:
         first = str(error).splitlines()[0]
-        raise DataError(f"{path}: can't be read as Parquet ({first}). Check that the file is whole.") from error
+        raise DataError(f"{path}: can't be read as Parquet ({first}). Check that the file is complete.") from error
 
 
 def _check_rows(dataset: Dataset, copy: Copy, store: Store) -> None:
-    """Refuse a published file that is cut, or another one. A user's own copy may well be of another size."""
+    """Refuse a downloadable file with a wrong number of rows. A user's own copy may have another size."""
     rows = store.report["rows_in"]
     if dataset.url and rows != dataset.rows:
         raise DataError(
-            f"{copy.events}: {dataset.name} has {dataset.rows:,} rows (got {rows:,}). The file is cut, or another one: "
-            f"delete it, with the .sha256 beside it, and run gtea datasets fetch {dataset.name}, or read it as it is "
+            f"{copy.events}: {dataset.name} must have {dataset.rows:,} rows (got {rows:,}). The file is truncated or a "
+            f"different one: delete it and its .sha256 file and run gtea datasets fetch {dataset.name}, or read it "
             "with gtea ingest."
         )
 
 
 def _write_labels(dataset: Dataset, source: Path, store: Store, out: Path) -> dict[str, int]:
-    """Write the labels of accounts that are in the store; count the others."""
+    """Write the labels of accounts that are in the store, and count the others."""
     assert dataset.labels is not None
     labels = read_labels(source, store, account=dataset.labels.account, label=dataset.labels.label, unknown="skip")
     text = io.StringIO()
@@ -168,7 +168,7 @@ def _describe(
     sources: list[dict[str, Any]],
     labels_left_out: dict[str, int],
 ) -> dict[str, Any]:
-    """All there is to know about a prepared folder that is, or will be, at ``home``."""
+    """The ``dataset.json`` of a prepared folder whose final path is ``home``."""
     store = Store.open(folder / STORE)
     facts = {
         "name": dataset.name,
@@ -190,12 +190,12 @@ def _describe(
         return {**facts, **_link_facts(store, protocol), "next": _next_links(home, protocol)}
     labels = read_labels(folder / LABELS, store)
     positive = _positive(dataset, labels)
-    following = _next_nodes(home, protocol, positive)
-    return {**facts, **_node_facts(labels, store, protocol), "positive": positive, "next": following}
+    command = _next_nodes(home, protocol, positive)
+    return {**facts, **_node_facts(labels, store, protocol), "positive": positive, "next": command}
 
 
 def _link_facts(store: Store, protocol: LinkProtocol) -> dict[str, Any]:
-    """In the paper's terms: an edge counts once for each direction, and every positive has a negative beside it."""
+    """Counts in the paper's terms: an edge counts once per direction, and each positive is paired with a negative."""
     split = with_negatives(store, split_links(store, protocol=protocol))
     return {
         "edges_directed": 2 * split.graph_pairs,
@@ -205,18 +205,18 @@ def _link_facts(store: Store, protocol: LinkProtocol) -> dict[str, Any]:
 
 
 def _positive(dataset: Dataset, labels: Labels) -> str | None:
-    """The class that is looked for, unless a user's own copy calls its classes otherwise."""
-    known = dataset.labels and dataset.labels.positive
-    return known if known in labels.classes else None
+    """The positive class, or None if the user's copy has other class names."""
+    positive = dataset.labels and dataset.labels.positive
+    return positive if positive in labels.classes else None
 
 
 def _node_facts(labels: Labels, store: Store, protocol: LinkProtocol) -> dict[str, Any]:
-    known = {"labelled": len(labels), "classes": class_counts(labels.targets, labels.classes)}
+    counts = {"labelled": len(labels), "classes": class_counts(labels.targets, labels.classes)}
     if protocol == "temporal":
-        return {**known, "split": temporal_split(labels, store).describe()}
-    folds = stratified_folds(labels, store, k=FOLDS)
+        return {**counts, "split": temporal_split(labels, store).describe()}
+    folds = stratified_folds(labels, store, k=_FOLDS)
     sizes = [{name: len(part) for name, part in fold.parts.items()} for fold in folds]
-    return {**known, "split": {"split": f"{FOLDS} folds", "left_out": folds[0].left_out, "folds": sizes}}
+    return {**counts, "split": {"split": f"{_FOLDS} folds", "left_out": folds[0].left_out, "folds": sizes}}
 
 
 def _next_links(home: Path, protocol: LinkProtocol) -> str:
@@ -225,10 +225,10 @@ def _next_links(home: Path, protocol: LinkProtocol) -> str:
 
 
 def _next_nodes(home: Path, protocol: LinkProtocol, positive: str | None) -> str:
-    looked_for = f" --positive {shlex.quote(positive)}" if positive else ""
-    folds = f" --folds {FOLDS}" if protocol == "paper" else ""
+    positive_option = f" --positive {shlex.quote(positive)}" if positive else ""
+    folds = f" --folds {_FOLDS}" if protocol == "paper" else ""
     labels = f"--labels {_quoted(home / LABELS)}"
-    return f"gtea train {_quoted(home / STORE)} {labels}{looked_for}{folds} --out {_quoted(home / 'model')}"
+    return f"gtea train {_quoted(home / STORE)} {labels}{positive_option}{folds} --out {_quoted(home / 'model')}"
 
 
 def _quoted(path: Path) -> str:

@@ -88,8 +88,8 @@ class EventEncoder:
             features[rows, start + places[events.categories[:, column]]] = 1
             start += width
         if self._events.time_origin == "pair":
-            met = np.repeat(events.met, np.diff(events.offset))
-            times = self._times.transform_spans(events.time - met, self._unit)
+            pair_start = np.repeat(events.pair_start, np.diff(events.offset))
+            times = self._times.transform_spans(events.time - pair_start, self._unit)
         else:
             times = self._times.transform(events.time, self._unit)
         return EncodedEvents(events.offset, times, features)

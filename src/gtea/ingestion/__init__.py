@@ -1,1 +1,1 @@
-"""Everything that makes or grows a store: reading tables, checking rows, sorting with DuckDB, publishing."""
+"""Create and extend stores: read tables, check rows, sort with DuckDB, write arrays, publish."""

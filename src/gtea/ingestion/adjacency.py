@@ -1,4 +1,4 @@
-"""From edges to the slots of their ends, each node's ordered by the edge's first event."""
+"""Build the slots of every node from the edges, ordered by the edge's first event."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def write_adjacency(
     b: NDArray[np.int32],
     first_time: NDArray[np.int64],
 ) -> None:
-    """Write node_offset and the slot arrays; an edge of a node to itself gets one slot.
+    """Write node_offset and the slot arrays. A self-loop gets one slot.
 
-    A view takes the slots before its cut as a prefix, found by binary search: this is what makes a hub as
-    cheap to look at as a leaf. The sort is DuckDB's, so edges may be many times larger than memory.
+    With this order, a view finds the slots before its cut as a prefix by binary search, so a hub costs hardly more
+    than a leaf. DuckDB does the sort, so the edges may be many times larger than memory.
     """
     edges = pa.table({"a": zero_copy(a), "b": zero_copy(b), "first": zero_copy(first_time)})
     bench.register("edge_arrays", edges)
@@ -35,7 +35,7 @@ def write_adjacency(
     writers = [arrays.open(name) for name in ("slot_neighbour", "slot_edge", "slot_first_time")]
     for batch in bench.stream(slots, "linking accounts"):
         node = batch.column(0).to_numpy()
-        # The batch is ordered by node: count over the few nodes it spans, not over all of them.
+        # The batch is ordered by node: count only the range of nodes that it spans.
         low = int(node[0])
         counts = np.bincount(node - low)
         degrees[low : low + len(counts)] += counts

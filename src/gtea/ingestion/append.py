@@ -1,4 +1,4 @@
-"""``gtea append``: new events into a store, as a new version, read the way the first ones were."""
+"""Append new events to a store as a new version, read with the schema of the store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gtea.errors import UsageError
 from gtea.ingestion.array_writer import ArrayFolder
 from gtea.ingestion.bad_rows import BadRows
 from gtea.ingestion.ingest import build_version
-from gtea.ingestion.ingest_request import Input, Reading, as_list
+from gtea.ingestion.ingest_request import Input, ReadOptions, as_list
 from gtea.ingestion.merge import Merged, OnDuplicate, merge
 from gtea.ingestion.workbench import Workbench
 from gtea.runtime.progress import Progress, no_progress
@@ -37,13 +37,13 @@ def append(
 ) -> Store:
     """Merge new events (and accounts) into a store and open the new version.
 
-    The arrays are byte for byte what ingesting all inputs at once, in the same order, would have made. Readers of
-    the old version keep it; a kill at any moment leaves the old version in place.
+    The arrays are byte for byte the same as if all inputs had been ingested at once, in the same order. Readers of
+    the old version keep it. A process that is killed at any time leaves the old version in place.
 
     Args:
         nodes: More rows of the node table, if the store was made with one.
-        on_duplicate: What to do about events that the store already has, equal in every column: ``error`` stops,
-            ``drop`` leaves them out, ``keep`` takes them as events of their own.
+        on_duplicate: What to do with events that the store already has, equal in every column: ``error`` stops,
+            ``drop`` leaves them out, ``keep`` adds them as separate events.
     """
     path = Path(store).absolute()
     read_manifest(path)
@@ -51,8 +51,8 @@ def append(
         old = Store.open(path)
         schema = Schema.from_json(old.manifest.schema)
         _check_appendable(schema, nodes is not None)
-        reading = Reading(bad_rows, path.with_name(f"{path.name}.bad_rows.csv"), allow_any_date, memory, progress)
-        new = _build_delivery(scratch / "delivery", old, schema, as_list(inputs), nodes, reading)
+        options = ReadOptions(bad_rows, path.with_name(f"{path.name}.bad_rows.csv"), allow_any_date, memory, progress)
+        new = _build_delivery(scratch / "delivery", old, schema, as_list(inputs), nodes, options)
         work = scratch / "merge"
         work.mkdir()
         with (
@@ -69,8 +69,8 @@ def append(
 def _check_appendable(schema: Schema, with_nodes: bool) -> None:
     if schema.min_events_per_edge > 1 or schema.max_degree:
         raise UsageError(
-            "append: this store was filtered (--min-events-per-edge or --max-degree), and what was left out then can't "
-            "be counted now. Ingest all files again."
+            "append: the store must not be filtered (got one made with --min-events-per-edge or --max-degree; the "
+            "events it left out can't be counted now). Ingest all files again."
         )
     if with_nodes and schema.node_columns is None:
         raise UsageError("--nodes: this store was made without a node table. Ingest again with --nodes.")
@@ -82,13 +82,13 @@ def _build_delivery(
     schema: Schema,
     inputs: Sequence[Input],
     nodes: Input | Sequence[Input] | None,
-    reading: Reading,
+    options: ReadOptions,
 ) -> Store:
-    """The new events as a small store of their own, at least as fine in time as the old one."""
+    """Build a small store of the new events, with a time unit at least as fine as the old store's."""
     folder.mkdir()
     finest: StoredUnit = "s" if old.unit == "step" else old.unit  # type: ignore[assignment]
     node_inputs = [] if nodes is None else as_list(nodes)
-    manifest = build_version(folder, inputs, node_inputs, schema, reading, "version", finest)
+    manifest = build_version(folder, inputs, node_inputs, schema, options, "version", finest)
     version = folder / "version"
     return Store(version, manifest, {name: map_array(version, array) for name, array in manifest.arrays.items()})
 
@@ -135,7 +135,7 @@ def _report(
     time: dict[str, Any],
     on_duplicate: OnDuplicate,
 ) -> dict[str, Any]:
-    """The two data reports as one: where every row of every delivery went."""
+    """Combine two data reports, so that every row of every delivery is counted."""
     dropped = _sum(before["dropped"], added["dropped"])
     if on_duplicate == "drop" and merged.redelivered:
         dropped = _sum(dropped, {"redelivered": merged.redelivered})

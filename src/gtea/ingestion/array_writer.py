@@ -1,4 +1,4 @@
-"""The raw array files of a version: written front to back and hashed on the way, read by memory map."""
+"""Write the raw array files of a version sequentially, and hash them while writing."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from gtea.store.strings import StringTable
 _T = TypeVar("_T")
 
 # Blocks waiting to be written: enough to keep the thread busy, few enough to bound memory.
-_BEHIND = 32
+_MAX_PENDING = 32
 
 
 class ArrayWriter:
-    """Appends rows to one raw little-endian array file. Hashing and writing happen on the folder's own thread."""
+    """Appends rows to one raw little-endian array file. The folder's background thread hashes and writes."""
 
     def __init__(self, path: Path, dtype: str, width: int | None, worker: _Worker) -> None:
         self.length = 0
@@ -38,17 +38,17 @@ class ArrayWriter:
         self._stream = path.open("xb")
 
     def write(self, rows: NDArray[Any]) -> None:
-        """Append rows, converted to the file's dtype. The caller must not change them afterwards."""
+        """Append rows, converted to the file's dtype. The caller must not modify them afterwards."""
         block = np.ascontiguousarray(rows, dtype=self._dtype)
         self.length += len(block)
         self._worker.do(self._append, block)
 
     def close(self) -> Future[dict[str, Any]]:
-        """Bring the bytes to disk; the result describes the file for the manifest."""
+        """Flush the file to disk. The result describes the file for the manifest."""
         return self._worker.do(self._finish)
 
     def abandon(self) -> None:
-        """Let go of the file, whatever state it is in."""
+        """Close the file without finishing it."""
         self._stream.close()
 
     def _append(self, block: NDArray[Any]) -> None:
@@ -67,22 +67,22 @@ class ArrayWriter:
 
 
 class _Worker:
-    """One thread that does things in the order they were asked for, never more than a few behind."""
+    """One background thread that runs tasks in order, with a bounded queue."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1)
         self._pending: deque[Future[Any]] = deque()
 
     def do(self, work: Callable[..., _T], *arguments: Any) -> Future[_T]:
-        """Ask for something; raises here what an earlier piece of work raised there."""
-        while len(self._pending) > _BEHIND:
+        """Submit a task. Raises the exception of an earlier task that failed."""
+        while len(self._pending) > _MAX_PENDING:
             self._pending.popleft().result()
-        asked = self._pool.submit(work, *arguments)
-        self._pending.append(asked)
-        return asked
+        future = self._pool.submit(work, *arguments)
+        self._pending.append(future)
+        return future
 
     def stop(self) -> None:
-        """Finish what is under way and drop the rest."""
+        """Finish the running task and cancel the others."""
         self._pool.shutdown(cancel_futures=True)
 
 
@@ -97,7 +97,7 @@ class ArrayFolder:
         folder.mkdir()
 
     def open(self, name: str, width: int | None = None) -> ArrayWriter:
-        """Begin an array. ``width`` is the length of a row; None stands for one dimension."""
+        """Start an array. ``width`` is the length of a row, or None for a one-dimensional array."""
         suffix = next((suffix for suffix in STRING_TABLE if name.endswith(suffix) and name not in DTYPES), "")
         dtype = STRING_TABLE[suffix] if suffix else DTYPES[name]
         self._open[name] = ArrayWriter(self.folder / f"{name}.bin", dtype, width, self._worker)
@@ -108,22 +108,22 @@ class ArrayFolder:
         self.open(name, rows.shape[1] if rows.ndim == 2 else None).write(rows)
 
     def write_strings(self, name: str, table: StringTable) -> None:
-        """Write a table of strings."""
+        """Write a string table."""
         self.write(f"{name}_offset", table.offsets)
         self.write(f"{name}_bytes", table.data)
 
-    def settle(self) -> None:
-        """Begin to bring everything written so far to disk, while other arrays are being made."""
+    def finish_open(self) -> None:
+        """Start flushing the arrays written so far to disk, in the background."""
         for name in tuple(self._open):
             self._closed[name] = self._open.pop(name).close()
 
     def read(self, name: str) -> NDArray[Any]:
-        """Map an array that has been settled."""
+        """Map an array that has been finished."""
         return map_array(self.folder, self._closed[name].result())
 
     def close(self) -> dict[str, dict[str, Any]]:
-        """Bring everything to disk and describe it for the manifest."""
-        self.settle()
+        """Flush all arrays to disk and describe them for the manifest."""
+        self.finish_open()
         return {name: described.result() for name, described in sorted(self._closed.items())}
 
     def __enter__(self) -> ArrayFolder:
@@ -134,5 +134,5 @@ class ArrayFolder:
     ) -> None:
         self._worker.stop()
         for writer in self._open.values():
-            with contextlib.suppress(OSError):  # a full disk may refuse the last flush, too
+            with contextlib.suppress(OSError):  # on a full disk the last flush may fail, too
                 writer.abandon()

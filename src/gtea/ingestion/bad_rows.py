@@ -1,7 +1,7 @@
-"""Rows that can't become events: found, named, counted, and never lost without a trace.
+"""Find, count and report the rows of the input that can't become events.
 
-A row is bad for one reason, the first that applies in the order of ``Reason``. The same SQL that finds bad
-rows leaves them out, so what is counted and what is dropped can't differ.
+A row is counted under one reason only, that of the first check that it fails. The same SQL conditions find the bad
+rows and leave them out, so the counts and the dropped rows can't differ.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from gtea.ingestion.workbench import Workbench, literal
 from gtea.runtime.files import atomic_write
 
 BadRows = Literal["error", "skip", "quarantine"]
-MAX_ID_BYTES = 1024
+_MAX_ID_BYTES = 1024
 _SHOWN = 10
 _LARGEST_FLOAT32 = 3.4028234663852886e38
 
 _RULES = {
     "missing_id": "an account id must not be empty",
-    "long_id": f"an account id must not be longer than {MAX_ID_BYTES} bytes",
+    "long_id": f"an account id must not be longer than {_MAX_ID_BYTES} bytes",
     "missing_time": "a time must not be empty",
     "bad_time": "a time must be a number or an ISO 8601 date",
     "bad_feature": "a feature must be a number",
@@ -41,12 +41,12 @@ _REJECTS = {"MISSING COLUMNS": "wrong_columns", "TOO MANY COLUMNS": "wrong_colum
 
 @dataclass(frozen=True)
 class Check:
-    """A way for a row to be bad: SQL that is true for such a row, and which column is to blame."""
+    """One check of a row: an SQL condition that is true for bad rows, and the column that it checks."""
 
     reason: str
     column: str
     raw: str
-    """SQL of the offending value as it stood in the input."""
+    """SQL for the offending value as it is in the input."""
     condition: str
 
 
@@ -62,7 +62,7 @@ class BadRow:
     record: str
 
     def message(self) -> str:
-        """One line for people, in the house form."""
+        """The row as one line of an error message."""
         where = f"{self.source}, row {self.row}" + (f", column {self.column!r}" if self.column else "")
         value = self.record if not self.column else self.value
         got = "nothing" if value is None else repr(value if len(value) <= 80 else value[:77] + "...")
@@ -70,18 +70,18 @@ class BadRow:
 
 
 def id_checks(column: str, name: str, kind: str) -> list[Check]:
-    """What can be wrong with an account id in staged column ``column``."""
+    """The checks of an account id in staged column ``column``."""
     raw = f"{column}::VARCHAR"
     if kind != "VARCHAR":
         return [Check("missing_id", name, raw, f"{column} IS NULL")]
     return [
         Check("missing_id", name, raw, f"{column} IS NULL OR {column} = ''"),
-        Check("long_id", name, raw, f"strlen({column}) > {MAX_ID_BYTES}"),
+        Check("long_id", name, raw, f"strlen({column}) > {_MAX_ID_BYTES}"),
     ]
 
 
 def time_checks(name: str, kind: str, expression: str) -> list[Check]:
-    """What can be wrong with a time in staged column ``t``, converted by ``expression``."""
+    """The checks of a time in staged column ``t``, converted by ``expression``."""
     blank = " OR trim(t) = ''" if kind == "VARCHAR" else ""
     return [
         Check("missing_time", name, "t::VARCHAR", f"t IS NULL{blank}"),
@@ -90,7 +90,7 @@ def time_checks(name: str, kind: str, expression: str) -> list[Check]:
 
 
 def number_checks(column: str, name: str) -> list[Check]:
-    """What can be wrong with a feature in staged column ``column``."""
+    """The checks of a feature in staged column ``column``."""
     number = f"TRY_CAST({column} AS DOUBLE)"
     return [
         Check("bad_feature", name, f"{column}::VARCHAR", f"{number} IS NULL"),
@@ -106,7 +106,7 @@ def number_checks(column: str, name: str) -> list[Check]:
 def find_bad_rows(
     bench: Workbench, table: str, checks: Sequence[Check], sources: Sequence[Source], starts: Sequence[int]
 ) -> BadRowsFound:
-    """Count the bad rows of a staged table, and the lines that never got into it.
+    """Count the bad rows of a staged table, and the lines that DuckDB rejected while reading.
 
     Args:
         starts: The rowid of the first staged row of each source.
@@ -129,7 +129,7 @@ def find_bad_rows(
 
 @dataclass(frozen=True)
 class BadRowsFound:
-    """The bad rows of one table: how many, which, and the SQL condition of the good ones."""
+    """The bad rows of one table: their counts, the rows themselves, and the SQL condition for good rows."""
 
     bench: Workbench
     table: str
@@ -141,22 +141,22 @@ class BadRowsFound:
 
     @property
     def total(self) -> int:
-        """How many rows are bad, for whatever reason."""
+        """Number of bad rows, for all reasons."""
         return sum(self.counts.values())
 
     def refuse(self) -> None:
-        """Stop, naming the first ten, if any row is bad."""
+        """Raise an error that lists the first ten bad rows, if there are any."""
         if not self.total:
             return
         shown = [row.message() for _, row in zip(range(_SHOWN), self.each(_SHOWN), strict=False)]
         more = f"\n... and {self.total - len(shown):,} more" if self.total > len(shown) else ""
         raise DataError(
-            "\n".join(shown) + more + f"\n{self.total:,} bad rows in all. Mend them, or pass --bad-rows skip "
+            "\n".join(shown) + more + f"\n{self.total:,} bad rows in all. Fix them, or pass --bad-rows skip "
             "(leave them out, counted) or --bad-rows quarantine (also write them to a file)."
         )
 
     def each(self, limit: int | None = None) -> Iterator[BadRow]:
-        """The bad rows, source by source, at most ``limit`` of each source's two kinds; ordered by row."""
+        """Yield the bad rows by source and row: at most ``limit`` staged and ``limit`` rejected ones per source."""
         ends = (*self.starts[1:], 1 << 62)
         for source, start, end in zip(self.sources, self.starts, ends, strict=True):
             staged, rejected = self._staged(start, end, limit), self._rejected(source, limit)
@@ -173,7 +173,7 @@ class BadRowsFound:
             yield from sorted(rows, key=lambda row: row.row)
 
     def _staged(self, start: int, end: int, limit: int | None) -> list[tuple[Any, ...]]:
-        """Row, number of the failed check, offending value and whole record of bad rows that were staged."""
+        """Row, index of the failed check, offending value and complete record of the bad rows that were staged."""
         numbers = " ".join(f"WHEN {check.condition} THEN {i}" for i, check in enumerate(self.checks))
         values = " ".join(f"WHEN {i} THEN {check.raw}" for i, check in enumerate(self.checks))
         return self.bench.rows(f"""
@@ -183,7 +183,7 @@ class BadRowsFound:
             ORDER BY row {f"LIMIT {limit}" if limit else ""}""")
 
     def _rejected(self, source: Source, limit: int | None) -> list[tuple[Any, ...]]:
-        """Line (by DuckDB's count), kind and text of the lines that couldn't be cut into columns."""
+        """Line (as counted by DuckDB), kind and text of the lines that couldn't be split into columns."""
         if source.rejects is None:
             return []
         return self.bench.rows(
@@ -193,27 +193,27 @@ class BadRowsFound:
 
 
 def write_quarantine(found: Sequence[BadRowsFound], path: Path) -> None:
-    """Write every bad row to a CSV file: where it stood, what was wrong, and the record as it was read."""
+    """Write every bad row to a CSV file: its location, the reason, and the record as it was read."""
     with atomic_write(path) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
         writer = csv.writer(text)
         writer.writerow(["file", "row", "column", "value", "reason", "record"])
-        for row in (row for each in found for row in each.each()):
+        for row in (row for table in found for row in table.each()):
             writer.writerow([row.source, row.row, row.column, row.value, row.reason, row.record])
         text.flush()
-        text.detach()  # the stream is closed by its owner
+        text.detach()  # atomic_write closes the stream
 
 
 def _lines(source: Source, records: list[int], rejected: list[int]) -> tuple[list[int], list[int]]:
-    """The rows of the file as an editor counts them; the first row of Parquet and frames is 1."""
+    """The line numbers of records as an editor shows them. For Parquet and frames, the first row is 1."""
     if source.layout is None or source.path is None:
         return [record + 1 for record in records], rejected
     if not records and not rejected:
         return [], []
     found = lines_of_records(source.path, source.layout, records, len(rejected))
-    # Should Python and DuckDB ever differ about what a record is, a rough number is better than none.
-    rough = [record + source.layout.header_lines + 1 for record in records]
-    return [*found.accepted, *rough[len(found.accepted) :]], [*found.rejected, *rejected][: len(rejected)]
+    # If Python and DuckDB ever disagree about what a record is, an approximate number is better than none.
+    approximate = [record + source.layout.header_lines + 1 for record in records]
+    return [*found.accepted, *approximate[len(found.accepted) :]], [*found.rejected, *rejected][: len(rejected)]
 
 
 def _any_bad(checks: Sequence[Check]) -> str:
@@ -221,5 +221,5 @@ def _any_bad(checks: Sequence[Check]) -> str:
 
 
 def _record(columns: str) -> str:
-    """The staged columns as one JSON list, in the order in which they were declared."""
+    """The staged columns as a JSON list, in the order of the staged table."""
     return json.dumps(list(json.loads(columns).values()), ensure_ascii=False)

@@ -1,7 +1,7 @@
-"""From clean events to the arrays of a version, out of core: DuckDB sorts, we write what comes.
+"""Write the edge and event arrays of a version from clean events, out of core.
 
-The one expensive step is the sort by (pair, time, place in the input). Its result streams past once; edges are
-found where the pair changes, and nothing of the size of the events is ever held in memory.
+The expensive step is DuckDB's sort by (pair, time, position in the input). Its result is streamed once, and a new edge
+starts where the pair changes. Nothing of the size of the events is ever held in memory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gtea.store.schema import EventShape
 
 @dataclass(frozen=True)
 class BuiltEvents:
-    """What was learnt while the events streamed past."""
+    """Counts and totals collected while the events were streamed."""
 
     num_edges: int
     num_events: int
@@ -31,11 +31,11 @@ class BuiltEvents:
     last_time: int | None
     duplicates: int
     ends: tuple[NDArray[np.int64], NDArray[np.int64]]
-    """The keys of every edge's two ends."""
+    """The keys of the two ends of every edge."""
 
 
 def write_vocabularies(bench: Workbench, arrays: ArrayFolder, shape: EventShape) -> None:
-    """Number the words of each categorical column in canonical order: tables ``vocabulary_k(word, code)``."""
+    """Number the words of each categorical column in canonical order, in tables ``vocabulary_k(word, code)``."""
     for number, column in enumerate(shape.categorical):
         name = vocabulary_name(number)
         bench.run(f"""CREATE TABLE {name} AS
@@ -47,7 +47,7 @@ def write_vocabularies(bench: Workbench, arrays: ArrayFolder, shape: EventShape)
 def create_keyed_view(
     bench: Workbench, shape: EventShape, *, text: bool, directed: bool, keep_self_loops: bool
 ) -> None:
-    """The view ``keyed(lo, hi, t, reverse, f0.., c0.., r)``: events by the keys of their ends."""
+    """Create the view ``keyed(lo, hi, t, reverse, f0.., c0.., r)``: events with the keys of their ends."""
     src, dst = ("s.key", "d.key") if text else ("e.src", "e.dst")
     low, high = (src, dst) if directed else (f"least({src}, {dst})", f"greatest({src}, {dst})")
     reverse = "0" if directed else f"{src} > {dst}"
@@ -55,7 +55,7 @@ def create_keyed_view(
     columns += [f"v{i}.code AS {name}" for i, name in enumerate(shape.categorical)]
     joins = ["JOIN id_keys s ON e.src = s.id JOIN id_keys d ON e.dst = d.id"] if text else []
     joins += [f"JOIN {vocabulary_name(i)} v{i} ON e.{name} = v{i}.word" for i, name in enumerate(shape.categorical)]
-    # Self-loops are told by the ids, not the keys: a condition between s and d invites a cross join.
+    # Compare ids, not keys, to find self-loops: a condition between s and d can lead to a cross join.
     bench.run(f"""CREATE VIEW keyed AS
         SELECT {low} AS lo, {high} AS hi, t, ({reverse})::UTINYINT AS reverse,
                {"".join(f"{column}, " for column in columns)} r
@@ -64,7 +64,7 @@ def create_keyed_view(
 
 
 def write_events(bench: Workbench, arrays: ArrayFolder, shape: EventShape, relation: str, scratch: Path) -> BuiltEvents:
-    """Sort the events and write all of the edge and event arrays but the edges' ends."""
+    """Sort the events and write all edge and event arrays except the edges' ends."""
     repeats = DuplicateCounter()
     edges = _EdgeWriter(arrays, scratch)
     times = arrays.open("event_time")
@@ -89,7 +89,7 @@ def write_events(bench: Workbench, arrays: ArrayFolder, shape: EventShape, relat
 
 
 class _EdgeWriter:
-    """Finds where the pair changes in the ordered stream and writes the edge arrays."""
+    """Finds where the pair changes in the sorted stream, and writes the edge arrays."""
 
     def __init__(self, arrays: ArrayFolder, scratch: Path) -> None:
         self._lo = EndsFile(scratch / "edge_lo")
@@ -110,7 +110,7 @@ class _EdgeWriter:
         self._hi.write(hi[starts])
         self._offset.write(starts + self._events)
         self._first.write(t[starts])
-        # An edge's last event is the one before the next edge begins, perhaps in the batch before.
+        # An edge's last event is the one before the next edge starts, which may be in the previous batch.
         ends = t[starts - 1]
         if changes[0]:
             ends = ends[1:] if self._previous is None else np.concatenate([[self._previous[2]], ends[1:]])

@@ -1,4 +1,4 @@
-"""Which columns of the input mean what, and which may not be used at all."""
+"""Check the columns that the user chose: no column twice, no account id or label as a feature."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gtea.errors import UsageError
 from gtea.store.schema import EventColumns, NodeColumns
 
-# A column of such a name is an answer, not evidence. Training on it gives a perfect score and no use.
+# Columns with these names are labels. A model trained on them would have perfect metrics and be useless.
 _LABEL_NAMES = frozenset(
     {"label", "labels", "state_label", "is_fraud", "isfraud", "fraud", "is_illicit", "illicit"}
     | {"is_phishing", "phishing", "is_laundering", "is laundering", "is_scam", "is_suspicious"}
@@ -15,7 +15,7 @@ _LABEL_NAMES = frozenset(
 
 
 def check_event_columns(columns: EventColumns, label_columns: Sequence[str] = ()) -> None:
-    """Refuse columns that are named twice and labels that pose as features."""
+    """Refuse columns that are named twice, and account ids or labels as features."""
     structural = (columns.src, columns.dst, columns.time)
     if len(set(structural)) < 3:
         raise UsageError(
@@ -27,8 +27,8 @@ def check_event_columns(columns: EventColumns, label_columns: Sequence[str] = ()
     for name in (*columns.features, *columns.categorical):
         if name in (columns.src, columns.dst):
             raise UsageError(
-                f"--features: an account id is no feature (got {name!r}). "
-                "The model would learn names by heart; leave it out."
+                f"--features: an account id can't be a feature (got {name!r}). "
+                "The model would memorise accounts; leave it out."
             )
 
 
@@ -50,6 +50,6 @@ def _refuse_labels(names: Sequence[str], label_columns: Sequence[str]) -> None:
     for name in names:
         if name in label_columns or name.strip().lower() in _LABEL_NAMES:
             raise UsageError(
-                f"{name!r}: a label can't be a feature, the model would be told the answer. "
-                "Leave it out; if it is no label, rename the column."
+                f"{name!r}: a label can't be a feature, because the model would see the answer. "
+                "Leave it out; if it is not a label, rename the column."
             )

@@ -1,7 +1,7 @@
-"""Which events are the same in every stored field.
+"""Find events that are equal in every stored field.
 
-Identical rows are separate events and stay; the data report counts them. A delivery that repeats events which
-the store already has is another matter, and append wants to know.
+Identical rows are separate events and are kept; the data report counts them. Append also uses this to detect a
+delivery that repeats events of the store.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ Columns = Sequence[NDArray[Any]]
 
 
 def equal_groups(columns: Columns) -> NDArray[np.int64]:
-    """Number the rows so that two rows have the same number exactly when they agree in every column.
+    """Number the rows so that two rows have the same number if and only if they are equal in every column.
 
-    Floats are compared by their bits. The numbers are 0.. without gaps.
+    Floats are compared by their bits. The numbers run from 0 without gaps.
     """
     keys = [_bits(column) for column in columns]
     order = np.lexsort(keys)
@@ -34,8 +34,8 @@ def equal_groups(columns: Columns) -> NDArray[np.int64]:
 class DuplicateCounter:
     """Counts repeated events in a stream that is ordered by pair and time, batch by batch.
 
-    Only events that share pair and time with a neighbour can be duplicates; the rest is never sorted. The last
-    group of a batch may go on in the next one, so its distinct rows are carried over.
+    Only events that share pair and time with the row before or after can be duplicates; the others are never sorted.
+    The last group of a batch may continue in the next one, so its distinct rows are carried over.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class DuplicateCounter:
         self._carried: list[NDArray[Any]] = []
 
     def add(self, group: Columns, rest: Columns) -> None:
-        """Take the next batch: what it is ordered by (pair and time), and the other fields."""
+        """Add the next batch: the columns that it is ordered by (pair and time), and the other fields."""
         columns = [*group, *rest]
         if self._carried:
             columns = [np.concatenate(pair) for pair in zip(self._carried, columns, strict=True)]
@@ -55,7 +55,7 @@ class DuplicateCounter:
         tied[:-1] |= same
         groups = equal_groups([column[tied] for column in columns])
         self.count += len(groups) - (int(groups.max()) + 1 if len(groups) else 0)
-        # From the last break on, the group may go on in the next batch.
+        # The group after the last break may continue in the next batch.
         breaks = np.flatnonzero(~same)
         start = int(breaks[-1]) + 1 if len(breaks) else 0
         rows = [column[start:] for column in columns]

@@ -1,4 +1,4 @@
-"""``gtea.ingest``: from files or frames to a published store, in one call."""
+"""Build and publish a store from files or frames: ``gtea.ingest``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gtea.ingestion.bad_rows import BadRows, BadRowsFound, write_quarantine
 from gtea.ingestion.build import BuiltEvents, create_keyed_view, write_events, write_vocabularies
 from gtea.ingestion.columns import check_event_columns
 from gtea.ingestion.filters import filter_edges
-from gtea.ingestion.ingest_request import Input, Reading, as_list, event_columns, label_columns_of, node_columns
+from gtea.ingestion.ingest_request import Input, ReadOptions, as_list, event_columns, label_columns_of, node_columns
 from gtea.ingestion.keys import create_accounts, create_id_keys, integers_are_keys, write_accounts, write_edge_ends
 from gtea.ingestion.ledger import Ledger
 from gtea.ingestion.node_table import create_clean_nodes, write_node_features
@@ -65,13 +65,13 @@ def ingest(
 ) -> Store:
     """Read events, build a store at ``out``, and open it.
 
-    The options are those of ``gtea ingest``; ``gtea ingest --help`` explains each. Nothing appears at ``out``
-    unless everything went well, and then all at once.
+    The options are those of ``gtea ingest``; ``gtea ingest --help`` explains each. The store appears at ``out``
+    atomically, and only if everything succeeded.
 
     Args:
         inputs: File names, globs, or frames (pandas, polars, pyarrow, DuckDB, anything with an Arrow stream).
-        labels: A labels file. It is not read into the store; its columns are refused as features.
-        overwrite: Replace a store that is already at ``out``.
+        labels: A labels file. It is not read into the store, but its columns are refused as features.
+        overwrite: Replace an existing store at ``out``.
     """
     declared = as_list(inputs)
     node_inputs = [] if nodes is None else as_list(nodes)
@@ -95,9 +95,9 @@ def ingest(
         max_degree,
     )
     path = Path(out).absolute()
-    reading = Reading(bad_rows, path.with_name(f"{path.name}.bad_rows.csv"), allow_any_date, memory, progress)
+    options = ReadOptions(bad_rows, path.with_name(f"{path.name}.bad_rows.csv"), allow_any_date, memory, progress)
     with scratch_for(path, overwrite=overwrite) as scratch:
-        manifest = build_version(scratch, declared, node_inputs, schema, reading, next_folder(path))
+        manifest = build_version(scratch, declared, node_inputs, schema, options, next_folder(path))
         publish(path, scratch / "version", manifest)
     for note in manifest.data_report["notes"]:
         logging.getLogger("gtea").warning("%s: %s", path.name, note)
@@ -109,14 +109,14 @@ def build_version(
     inputs: Sequence[Input],
     node_inputs: Sequence[Input],
     schema: Schema,
-    reading: Reading,
+    options: ReadOptions,
     folder: str,
     finest: StoredUnit = "s",
 ) -> Manifest:
-    """Build the arrays of a version in ``scratch/version`` and describe them."""
+    """Build the arrays of a version in ``scratch/version`` and return their manifest."""
     files = find_files([item for item in (*inputs, *node_inputs) if isinstance(item, str | os.PathLike)])
     with (
-        Workbench(scratch, inputs=files, memory=reading.memory, progress=reading.progress) as bench,
+        Workbench(scratch, inputs=files, memory=options.memory, progress=options.progress) as bench,
         ArrayFolder(scratch / "version") as arrays,
         ThreadPoolExecutor(1) as hashing,
     ):
@@ -124,9 +124,9 @@ def build_version(
         nodes = _open_all(bench, node_inputs, schema, schema.node_columns.all if schema.node_columns else (), "nodes")
         digests = hashing.submit(lambda: [source.digest() for source in (*events, *nodes)])
         ledger = Ledger()
-        times, text = _read(bench, events, nodes, schema, reading, finest, ledger)
+        times, text = _read(bench, events, nodes, schema, options, finest, ledger)
         built, num_nodes = _write(bench, arrays, schema, text, ledger, scratch)
-        arrays.settle()
+        arrays.finish_open()
         edge_arrays = [arrays.read(name) for name in ("edge_a", "edge_b", "edge_first_time")]
         write_adjacency(bench, arrays, num_nodes, *edge_arrays)
         sources = digests.result()
@@ -154,13 +154,13 @@ def _read(
     events: Sequence[Source],
     nodes: Sequence[Source],
     schema: Schema,
-    reading: Reading,
+    options: ReadOptions,
     finest: StoredUnit,
     ledger: Ledger,
 ) -> tuple[TimePlan, bool]:
-    """Stage, check and convert: leaves the views ``clean`` and, with a node table, ``clean_nodes``.
+    """Stage, check and convert the input: creates ``clean`` and, with a node table, ``clean_nodes``.
 
-    Also says whether ids are to be taken as text.
+    Also returns whether account ids are read as text.
     """
     columns = schema.columns
     node_id = schema.node_columns.node_id if schema.node_columns else ""
@@ -172,14 +172,14 @@ def _read(
         subject=f"{events[0].name}, column {columns.time!r}",
         time_unit=schema.time_unit,
         timezone=schema.timezone,
-        allow_any_date=reading.allow_any_date,
+        allow_any_date=options.allow_any_date,
         finest=finest,
     )
     found = check_events(bench, staged, times)
     found_nodes = (
         stage_nodes(bench, nodes, schema.node_columns, id_type=id_type) if schema.node_columns and nodes else None
     )
-    ledger.quarantine = _handle_bad_rows([found, *([found_nodes] if found_nodes else [])], reading)
+    ledger.quarantine = _handle_bad_rows([found, *([found_nodes] if found_nodes else [])], options)
     ledger.rows_in = staged.num_rows + sum(found.counts.get(r, 0) for r in ("wrong_columns", "broken_line"))
     ledger.bad = found.counts
     create_clean_view(bench, staged, times, found.good)
@@ -192,7 +192,7 @@ def _read(
 def _write(
     bench: Workbench, arrays: ArrayFolder, schema: Schema, text: bool, ledger: Ledger, scratch: Path
 ) -> tuple[BuiltEvents, int]:
-    """Filter, sort, number and write everything but the slots."""
+    """Filter and sort the events, number the accounts, and write everything except the slots."""
     shape = schema.columns.shape
     with_nodes = "table_rows_dropped" in ledger.nodes
     if text:
@@ -206,7 +206,7 @@ def _write(
     if filtered:
         ledger.filtered = filter_edges(bench, schema.min_events_per_edge, schema.max_degree)
     built = write_events(bench, arrays, shape, "kept" if filtered else "keyed", scratch)
-    arrays.settle()
+    arrays.finish_open()
     num_nodes = create_accounts(bench, text=text, filtered=filtered, with_node_table=with_nodes, ends=built.ends)
     write_edge_ends(arrays, write_accounts(bench, arrays), built.ends)
     if with_nodes and schema.node_columns is not None:
@@ -232,13 +232,13 @@ def _open_all(
     return sources
 
 
-def _handle_bad_rows(found: Sequence[BadRowsFound], reading: Reading) -> str | None:
-    """Stop, count or set aside, as asked; returns the name of the quarantine file if one was written."""
-    if reading.bad_rows == "error":
-        for each in found:
-            each.refuse()
+def _handle_bad_rows(found: Sequence[BadRowsFound], options: ReadOptions) -> str | None:
+    """Refuse, skip or quarantine bad rows, as requested. Returns the name of the quarantine file, if any."""
+    if options.bad_rows == "error":
+        for table in found:
+            table.refuse()
         return None
-    if reading.bad_rows == "quarantine" and reading.quarantine is not None and any(each.total for each in found):
-        write_quarantine(found, reading.quarantine)
-        return reading.quarantine.name
+    if options.bad_rows == "quarantine" and options.quarantine is not None and any(table.total for table in found):
+        write_quarantine(found, options.quarantine)
+        return options.quarantine.name
     return None

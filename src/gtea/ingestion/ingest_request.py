@@ -1,4 +1,4 @@
-"""What a caller asks of an ingest, checked before anything is read."""
+"""The arguments of ingest and append, validated before anything is read."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Input = str | os.PathLike[str] | object
 
 
 def as_list(inputs: Input | Sequence[Input]) -> list[Input]:
-    """One input or several, as a list that is not empty."""
+    """One or several inputs as a non-empty list."""
     items = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
     if not items:
-        raise UsageError("inputs: name at least one file or frame (got none).")
+        raise UsageError("inputs: must name at least one file or frame (got none). Add one.")
     return items
 
 
@@ -37,10 +37,10 @@ def event_columns(
     features: tuple[str, ...],
     categorical: tuple[str, ...],
 ) -> EventColumns:
-    """The event columns that were asked for; a JODIE file fixes them."""
+    """The requested event columns. A JODIE file has fixed columns."""
     if format == "jodie":
         if src or dst or time:
-            raise UsageError("--format jodie: fixes --src, --dst and --time. Leave them out.")
+            raise UsageError("--format jodie: --src, --dst and --time are fixed. Leave them out.")
         if not features and not categorical:
             first = find_files([item for item in inputs if isinstance(item, str | os.PathLike)])[0]
             features = read_jodie_layout(first).columns[4:]
@@ -57,7 +57,7 @@ def node_columns(
     """The columns of the node table, or None if there is none."""
     if not node_inputs:
         if node_id or features:
-            raise UsageError("--node-id, --node-features: say nothing without --nodes FILE. Give it, or drop them.")
+            raise UsageError("--node-id, --node-features: need --nodes FILE. Add it, or drop them.")
         return None
     if not node_id:
         raise UsageError("--node-id: must be given with --nodes. Name the column that holds the account.")
@@ -67,7 +67,7 @@ def node_columns(
 
 
 def label_columns_of(labels: str | os.PathLike[str] | None, node_inputs: Sequence[Input]) -> tuple[str, ...]:
-    """The columns of the labels file but the first, which holds the account."""
+    """The columns of the labels file except the first, which holds the account."""
     if labels is None:
         return ()
     (path,) = find_files([labels])
@@ -82,8 +82,8 @@ def label_columns_of(labels: str | os.PathLike[str] | None, node_inputs: Sequenc
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How strictly, and with what means, input is read: what may differ from one delivery to the next."""
+class ReadOptions:
+    """How one delivery is read: checks, memory, progress. These may differ from one delivery to the next."""
 
     bad_rows: BadRows = "error"
     quarantine: Path | None = None

@@ -1,9 +1,8 @@
-"""Whole numbers that stand in for account ids while events are sorted, and their final numbering.
+"""Integer keys that replace account ids while events are sorted, and the final numbering of the accounts.
 
-Accounts are numbered in the order of their ids: shorter ids first, equally long ones by their UTF-8 bytes. For whole
-numbers this is the order of the numbers themselves, so a column of integers is its own key and events are sorted by
-it as they are. Text is looked up: every distinct id gets a key, and each event is joined with the keys of its two
-ends. Either way accounts are numbered last, from the keys that are left.
+Accounts are numbered in the order of their ids: shorter ids first, ids of equal length by their UTF-8 bytes. For
+whole numbers this is the numerical order, so integer ids are their own keys. Text ids are joined with a table that
+gives every distinct id a key. In both cases accounts are numbered last, from the keys that remain.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ _LARGEST_TABLE = 1 << 26
 
 
 def integers_are_keys(bench: Workbench, id_type: str) -> bool:
-    """Whether the staged ids can be their own keys; a minus sign would sort before all digits."""
+    """Whether the staged ids can be their own keys. Negative ids can't: their text order is not numerical."""
     if id_type != "BIGINT":
         return False
     return not bench.row("SELECT coalesce(min(least(src, dst)) < 0, false) FROM clean")[0]
 
 
 def create_id_keys(bench: Workbench, *, with_node_table: bool) -> None:
-    """Make table ``id_keys(id, key)``: every id in the input, its key rising in the canonical order."""
+    """Create table ``id_keys(id, key)`` with every id in the input; keys increase in the canonical order."""
     node_table = "UNION ALL SELECT DISTINCT id FROM clean_nodes" if with_node_table else ""
     bench.run(
         f"""CREATE TABLE distinct_ids AS SELECT DISTINCT id::VARCHAR AS id FROM (
@@ -51,16 +50,16 @@ def create_id_keys(bench: Workbench, *, with_node_table: bool) -> None:
 def create_accounts(
     bench: Workbench, *, text: bool, filtered: bool, with_node_table: bool, ends: Sequence[NDArray[np.int64]]
 ) -> int:
-    """Make table ``accounts(id, key)`` of the accounts that are in the store; returns how many.
+    """Create table ``accounts(id, key)`` of the accounts in the store, and return their number.
 
     Args:
         text: Whether there is a table ``id_keys``.
-        filtered: Whether there is a table ``hubs`` of keys to leave out. Accounts that merely lost their edges stay.
-        ends: The keys of the edges' ends. Without filters they hold every integer id but those that were only ever
-            paid by themselves, and are far fewer than the events.
+        filtered: Whether there is a table ``hubs`` of keys to leave out. Accounts that only lost their edges stay.
+        ends: The keys of the edges' ends, far fewer than the events. Without filters they contain every integer id,
+            except accounts that have only self-loops.
     """
     if text:
-        everyone = "SELECT id, key FROM id_keys"
+        all_accounts = "SELECT id, key FROM id_keys"
     else:
         bench.register("edge_ends", pa.table({"lo": zero_copy(ends[0]), "hi": zero_copy(ends[1])}))
         parts = ["SELECT lo AS key FROM edge_ends", "SELECT hi FROM edge_ends", "SELECT src FROM clean WHERE src = dst"]
@@ -68,9 +67,9 @@ def create_accounts(
             parts += ["SELECT src FROM clean", "SELECT dst FROM clean"]
         if with_node_table:
             parts.append("SELECT id FROM clean_nodes")
-        everyone = f"SELECT key AS id, key FROM (SELECT DISTINCT key FROM ({' UNION ALL '.join(parts)}))"
+        all_accounts = f"SELECT key AS id, key FROM (SELECT DISTINCT key FROM ({' UNION ALL '.join(parts)}))"
     without_hubs = "WHERE key NOT IN (SELECT key FROM hubs)" if filtered else ""
-    bench.run(f"CREATE TABLE accounts AS SELECT * FROM ({everyone}) {without_hubs}", "numbering accounts")
+    bench.run(f"CREATE TABLE accounts AS SELECT * FROM ({all_accounts}) {without_hubs}", "numbering accounts")
     count = int(bench.row("SELECT count(*) FROM accounts")[0])
     if count > MAX_NODES:
         raise DataError(f"accounts: a store holds at most {MAX_NODES:,} (got {count:,}). Split the data.")
@@ -78,23 +77,26 @@ def create_accounts(
 
 
 def write_accounts(bench: Workbench, arrays: ArrayFolder) -> NDArray[np.int64]:
-    """Write the account ids; returns their keys, in order."""
+    """Write the account ids, and return their keys in order."""
     keys = [batch.column(0).to_numpy() for batch in bench.stream("SELECT key FROM accounts ORDER BY key")]
     arrays.write_strings(NODE_IDS, string_table(bench, "SELECT id::VARCHAR FROM accounts ORDER BY key"))
     return np.concatenate([np.zeros(0, np.int64), *keys])
 
 
 def write_edge_ends(arrays: ArrayFolder, keys: NDArray[np.int64], ends: Sequence[NDArray[np.int64]]) -> None:
-    """Write both ends of every edge as the account's number: the place of its key."""
-    place = _places(keys)
+    """Write both ends of every edge as node numbers: the position of the account's key."""
+    position = _position_lookup(keys)
     for name, end in zip(("edge_a", "edge_b"), ends, strict=True):
         writer = arrays.open(name)
         for start in range(0, len(end), _CHUNK):
-            writer.write(place(end[start : start + _CHUNK]))
+            writer.write(position(end[start : start + _CHUNK]))
 
 
-def _places(keys: NDArray[np.int64]) -> Callable[[NDArray[np.int64]], NDArray[Any]]:
-    """How to find the place of a key. One look into a table beats some twenty steps of a search, if it is small."""
+def _position_lookup(keys: NDArray[np.int64]) -> Callable[[NDArray[np.int64]], NDArray[Any]]:
+    """A function that finds the positions of keys. If the range of keys is small, it uses a lookup table.
+
+    The table needs one read per key, a binary search about twenty.
+    """
     low = int(keys[0]) if len(keys) else 0
     if not len(keys) or int(keys[-1]) - low >= _LARGEST_TABLE:
         return lambda wanted: np.searchsorted(keys, wanted)
@@ -104,13 +106,13 @@ def _places(keys: NDArray[np.int64]) -> Callable[[NDArray[np.int64]], NDArray[An
 
 
 def string_table(bench: Workbench, sql: str) -> StringTable:
-    """The table of a query's strings, which must come distinct and in order."""
+    """The string table of a query's result, which must be distinct and in canonical order."""
     chunks = [batch.column(0).cast(pa.large_string()) for batch in bench.stream(sql)]
     return table_of(pa.concat_arrays(chunks) if chunks else pa.array([], pa.large_string()))
 
 
 class EndsFile:
-    """The keys of one end of every edge, on their way through a scratch file."""
+    """The keys of one end of every edge, in a scratch file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -123,6 +125,6 @@ class EndsFile:
         self.length += len(keys)
 
     def mapped(self) -> NDArray[np.int64]:
-        """Close the file and map what was written."""
+        """Close the file and map its content."""
         self._stream.close()
         return np.memmap(self._path, np.int64, "r").view(np.ndarray) if self.length else np.zeros(0, np.int64)

@@ -1,4 +1,4 @@
-"""The books of an ingest: where every row of the input went."""
+"""The ledger of an ingest: counts that account for every row of the input."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gtea.store.time_units import date_text
 
 @dataclass
 class Ledger:
-    """Where every row of the input went."""
+    """Counts of rows kept and dropped, for the data report."""
 
     rows_in: int = 0
     bad: dict[str, int] = field(default_factory=dict)
@@ -24,7 +24,7 @@ class Ledger:
     nodes: dict[str, int] = field(default_factory=dict)
 
     def report(self, built: BuiltEvents, times: TimePlan) -> dict[str, Any]:
-        """The data report. Every row that came in is in it once: kept, or dropped for one reason."""
+        """The data report. It counts every row of the input once: as kept, or as dropped for one reason."""
         dropped = dict(self.bad)
         if not self.self_loops_kept:
             dropped["self_loop"] = self.self_loops

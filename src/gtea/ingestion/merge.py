@@ -1,8 +1,8 @@
-"""Two versions of the same data become one, byte for byte what ingesting all of it at once would have built.
+"""Merge a delivery into a store, byte for byte as if all data had been ingested at once.
 
-Everything in a version is in a canonical order (accounts and words by their bytes, edges by their ends, events
-by time with ties as delivered), so merging is interleaving: each new row is told how many old rows go before it,
-and the old arrays are copied around it in chunks. Old events win ties, because they came first.
+Everything in a version is in a canonical order: accounts and words by their bytes, edges by their ends, events by time
+and then by delivery. Merging is therefore interleaving: for each new row, count the old rows that come before it, and
+copy the old arrays around the new rows in chunks. In a tie, old events come first.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gtea.store.view import prefixes
 
 OnDuplicate = Literal["error", "keep", "drop"]
 _Words = list[tuple[NDArray[np.int64], NDArray[np.int64]]]
-"""For each categorical column, where the old and the new words have gone in the merged vocabulary."""
+"""For each categorical column, the codes of the old and of the new words in the merged vocabulary."""
 _Conversion = Callable[[NDArray[Any]], NDArray[Any]]
 _LOW_HALF = (1 << 32) - 1
 _CHUNK = 1 << 20
@@ -36,22 +36,22 @@ _SHOWN = 10
 
 @dataclass(frozen=True)
 class Merged:
-    """What came out of a merge."""
+    """The counts of a merged version."""
 
     num_nodes: int
     num_edges: int
     num_events: int
     redelivered: int
-    """New events that the store already had; left out if asked."""
+    """New events that the store already had. They are left out if ``on_duplicate`` is ``drop``."""
     duplicates: int
     """Identical events in the merged store beyond the first of each."""
     nodes_without_row: dict[str, int]
-    """For the data report: how many accounts no node table describes; empty if there is no node table."""
+    """For the data report: the number of accounts without a row in a node table; empty without a node table."""
 
 
 @dataclass(frozen=True)
 class _Events:
-    """One side's events in the merged numbering."""
+    """Events of the old or the new store, with the node, edge and word numbers of the merged store."""
 
     edge: NDArray[np.int64]
     time: NDArray[np.int64]
@@ -66,13 +66,13 @@ class _Events:
         return self.edge, self.time, self.reverse, self.features, self.categories
 
     def flat(self) -> list[NDArray[Any]]:
-        """Every field as a column of its own."""
+        """Every field as a separate column."""
         matrices = [*self.features.T, *self.categories.T]
         return [self.edge, self.time, self.reverse, *(np.ascontiguousarray(column) for column in matrices)]
 
 
 def merge(bench: Workbench, arrays: ArrayFolder, old: Store, new: Store, on_duplicate: OnDuplicate) -> Merged:
-    """Write the union of two stores of the same schema; ``new`` may be finer in time, never coarser."""
+    """Write the union of two stores of the same schema. The time unit of ``new`` may be finer, never coarser."""
     accounts, old_nodes, new_nodes = merge_tables(old.accounts, new.accounts)
     arrays.write_strings(NODE_IDS, accounts)
     words = _merge_vocabularies(arrays, old, new)
@@ -82,18 +82,18 @@ def merge(bench: Workbench, arrays: ArrayFolder, old: Store, new: Store, on_dupl
     old_edges, new_edges = np.searchsorted(keys, old_keys), np.searchsorted(keys, new_keys)
 
     fresh = _new_events(new, new_edges, words)
-    places, ties = _places(old, old_edges, fresh, scale)
+    positions, ties = _positions(old, old_edges, fresh, scale)
     tied_old = _tied_old_events(old, old_edges, words, scale, ties)
     repeated, shared = _redelivered(tied_old, fresh, ties)
     if on_duplicate == "error" and repeated.any():
         _refuse(old, new, fresh, repeated, keys, accounts)
     if on_duplicate == "drop":
-        fresh, places = fresh.take(~repeated), places[~repeated]
+        fresh, positions = fresh.take(~repeated), positions[~repeated]
 
     counts = np.zeros(len(keys), dtype=np.int64)
     counts[old_edges] = np.diff(old.arrays.edge_offset)
     counts += np.bincount(fresh.edge, minlength=len(keys))
-    # Dropping re-delivered events can't empty an edge: the store already had them.
+    # Dropping redelivered events can't leave an edge empty: the store already has them.
     first, last = _spans(old, old_edges, fresh, scale, len(keys))
     a, b = (keys >> np.uint64(32)).astype(np.int32), (keys & np.uint64(_LOW_HALF)).astype(np.int32)
     arrays.write("edge_a", a)
@@ -101,7 +101,7 @@ def merge(bench: Workbench, arrays: ArrayFolder, old: Store, new: Store, on_dupl
     arrays.write("edge_offset", np.concatenate([[0], np.cumsum(counts)]))
     arrays.write("edge_first_time", first)
     arrays.write("edge_last_time", last)
-    _interleave_events(arrays, old, fresh, places, words, scale)
+    _interleave_events(arrays, old, fresh, positions, words, scale)
     nodes_without_row = _merge_node_features(arrays, old, new, old_nodes, new_nodes, len(accounts))
     write_adjacency(bench, arrays, len(accounts), a, b, first)
 
@@ -122,7 +122,7 @@ def _merge_vocabularies(arrays: ArrayFolder, old: Store, new: Store) -> _Words:
 
 
 def _keys(store: Store, nodes: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """The edges' ends in the merged numbering, as sortable keys. The maps are increasing: order is kept."""
+    """The edges' ends with the merged node numbers, as sortable keys. The maps are increasing and keep the order."""
     a, b = nodes[store.arrays.edge_a].astype(np.uint64), nodes[store.arrays.edge_b].astype(np.uint64)
     return (a << np.uint64(32)) | b
 
@@ -141,18 +141,18 @@ def _new_events(new: Store, new_edges: NDArray[np.int64], words: _Words) -> _Eve
     return _Events(edge, arrays.event_time, arrays.event_reverse, arrays.event_features, categories)
 
 
-def _places(
+def _positions(
     old: Store, old_edges: NDArray[np.int64], fresh: _Events, scale: int
 ) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """For each new event, how many old events go before it; and the range of old events it ties with."""
+    """For each new event, the number of old events before it, and the range of old events that it ties with."""
     offset = old.arrays.edge_offset
     nearest = np.searchsorted(old_edges, fresh.edge)
     start = offset[nearest]
-    known = np.zeros(len(nearest), dtype=bool)
+    in_old = np.zeros(len(nearest), dtype=bool)
     inside = nearest < len(old_edges)
-    known[inside] = old_edges[nearest[inside]] == fresh.edge[inside]
-    stop = np.where(known, offset[np.minimum(nearest + 1, len(old_edges))], start)
-    # Old times are compared in their own unit: t_old * scale < t_new, and t_old * scale <= t_new.
+    in_old[inside] = old_edges[nearest[inside]] == fresh.edge[inside]
+    stop = np.where(in_old, offset[np.minimum(nearest + 1, len(old_edges))], start)
+    # Old times are compared in the old unit: t_old * scale < t_new, and t_old * scale <= t_new.
     _, tie_start = prefixes(old.arrays.event_time, start, stop, -(-fresh.time // scale))
     _, tie_stop = prefixes(old.arrays.event_time, tie_start, stop, fresh.time // scale + 1)
     return tie_stop, (tie_start, tie_stop)
@@ -186,7 +186,7 @@ def _tied_old_events(
 def _redelivered(
     tied_old: _Events, fresh: _Events, ties: tuple[NDArray[np.int64], NDArray[np.int64]]
 ) -> tuple[NDArray[np.bool_], int]:
-    """Which new events the store already has, each old event matched once; and how many distinct rows match."""
+    """Which new events the store already has, matching each old event once, and how many distinct rows match."""
     repeated = np.zeros(len(fresh.time), dtype=bool)
     tied = np.flatnonzero(ties[0] < ties[1])
     if not len(tied):
@@ -194,15 +194,15 @@ def _redelivered(
     new_rows = fresh.take(tied)
     groups = equal_groups([np.concatenate(pair) for pair in zip(tied_old.flat(), new_rows.flat(), strict=True)])
     num_old = len(tied_old.time)
-    had = np.bincount(groups[:num_old], minlength=int(groups.max()) + 1)
-    mine = groups[num_old:]
-    # The k-th new copy of a row is a re-delivery while the store has more than k copies of it.
-    order = np.argsort(mine, kind="stable")
-    ordered = mine[order]
-    rank = np.empty(len(mine), dtype=np.int64)
-    rank[order] = np.arange(len(mine)) - np.searchsorted(ordered, ordered)
-    repeated[tied] = rank < had[mine]
-    return repeated, len(np.unique(mine[had[mine] > 0]))
+    old_copies = np.bincount(groups[:num_old], minlength=int(groups.max()) + 1)
+    new_groups = groups[num_old:]
+    # New copy k (from 0) of a row is a redelivery if the store has more than k copies of it.
+    order = np.argsort(new_groups, kind="stable")
+    ordered = new_groups[order]
+    rank = np.empty(len(new_groups), dtype=np.int64)
+    rank[order] = np.arange(len(new_groups)) - np.searchsorted(ordered, ordered)
+    repeated[tied] = rank < old_copies[new_groups]
+    return repeated, len(np.unique(new_groups[old_copies[new_groups] > 0]))
 
 
 def _refuse(
@@ -226,14 +226,14 @@ def _refuse(
         f"{old.path.name}: already holds {total:,} of the new events, equal in every column:\n"
         + "\n".join(lines)
         + f"{more}\nThe delivery seems to overlap an earlier one. Pass --on-duplicate drop to leave them out, "
-        "or keep if they are events of their own."
+        "or --on-duplicate keep if they are separate events."
     )
 
 
 def _spans(
     old: Store, old_edges: NDArray[np.int64], fresh: _Events, scale: int, num_edges: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """First and last event time of each merged edge."""
+    """The first and last event time of each merged edge."""
     limits = np.iinfo(np.int64)
     first = np.full(num_edges, limits.max, dtype=np.int64)
     last = np.full(num_edges, limits.min, dtype=np.int64)
@@ -248,27 +248,27 @@ def _interleave_events(
     arrays: ArrayFolder,
     old: Store,
     fresh: _Events,
-    places: NDArray[np.int64],
+    positions: NDArray[np.int64],
     words: _Words,
     scale: int,
 ) -> None:
-    """Copy the old event arrays, chunk by chunk, with the new events in their places."""
+    """Copy the old event arrays in chunks, and insert the new events at their positions."""
     events = old.arrays
-    final = places + np.arange(len(places))
+    final = positions + np.arange(len(positions))
     columns: list[tuple[str, NDArray[Any], NDArray[Any], _Conversion]] = [
         ("event_time", events.event_time, fresh.time, lambda rows: rows * scale),
         ("event_reverse", events.event_reverse, fresh.reverse, np.asarray),
         ("event_features", events.event_features, fresh.features, np.asarray),
         ("event_categories", events.event_categories, fresh.categories, lambda rows: _recoded(rows, words, 0)),
     ]
-    for name, before, added, converted in columns:
-        _interleave(arrays.open(name, before.shape[1] if before.ndim == 2 else None), before, added, final, converted)
+    for name, before, added, convert in columns:
+        _interleave(arrays.open(name, before.shape[1] if before.ndim == 2 else None), before, added, final, convert)
 
 
 def _interleave(
-    writer: ArrayWriter, old: NDArray[Any], new: NDArray[Any], final: NDArray[np.int64], converted: _Conversion
+    writer: ArrayWriter, old: NDArray[Any], new: NDArray[Any], final: NDArray[np.int64], convert: _Conversion
 ) -> None:
-    """Write old rows, converted, with new row j at place ``final[j]`` of the result."""
+    """Write the converted old rows, with new row j at position ``final[j]`` of the result."""
     total = len(old) + len(new)
     for start in range(0, total, _CHUNK):
         stop = min(start + _CHUNK, total)
@@ -277,7 +277,7 @@ def _interleave(
         is_new = np.zeros(stop - start, dtype=bool)
         is_new[final[low:high] - start] = True
         rows[is_new] = new[low:high]
-        rows[~is_new] = converted(old[start - low : stop - high])
+        rows[~is_new] = convert(old[start - low : stop - high])
         writer.write(rows)
 
 
@@ -289,7 +289,7 @@ def _merge_node_features(
     new_nodes: NDArray[np.int64],
     num_nodes: int,
 ) -> dict[str, int]:
-    """Rows of both node tables; an account that is in both must have the same features in both."""
+    """Merge the rows of both node tables. An account in both must have the same features in both."""
     if old.node_features is None or old.node_in_table is None:
         return {}
     features = np.zeros((num_nodes, old.node_features.shape[1]), dtype=np.float32)
@@ -298,12 +298,12 @@ def _merge_node_features(
     if new.node_features is not None and new.node_in_table is not None:
         listed = new.node_in_table == 1
         rows, values = new_nodes[listed], new.node_features[listed]
-        clash = (present[rows] == 1) & (features[rows] != values).any(axis=1)
-        if clash.any():
-            account = new.account(int(np.flatnonzero(listed)[np.argmax(clash)]))
+        conflict = (present[rows] == 1) & (features[rows] != values).any(axis=1)
+        if conflict.any():
+            account = new.account(int(np.flatnonzero(listed)[np.argmax(conflict)]))
             raise DataError(
-                f"{account!r}: the node table gives it other features than the store has. "
-                "Features of an account are fixed; leave the row out, or ingest everything again."
+                f"{account!r}: the node table must give the features that the store already has (got others). "
+                "Leave the row out, or ingest everything again."
             )
         features[rows], present[rows] = values, 1
     arrays.write("node_features", features)

@@ -1,7 +1,7 @@
-"""Python pickles are told by their content and never opened: to load one is to run whatever its author put in.
+"""Detect Python pickles by their content, and refuse them: loading a pickle runs any code that it contains.
 
-Some graphs are published so (networkx graphs, ``MulDiGraph.pkl`` and ``.gpickle`` among them). Whoever has one is told
-how to get the events out of it safely.
+Some graphs are published as pickles (networkx graphs such as ``MulDiGraph.pkl`` and ``.gpickle`` files). The error
+message explains how to extract the events safely.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import BinaryIO, cast
 from gtea.errors import DataError
 
 _BINARY = re.compile(rb"\x80[\x02-\x05]")
-# Older protocols are text. So that no table is taken for one, it must also end as a pickle does, with a dot.
+# Protocols 0 and 1. So that a table is not taken for a pickle, the file must also end with a pickle's last byte, a dot.
 _TEXT = re.compile(rb"c[A-Za-z_][\w.]*\n[A-Za-z_]\w*\n|\([dl]p\d+\n|[\]}(]q\x00")
 _STOP = b"."
 _HEAD = 256
@@ -28,34 +28,34 @@ _SCRIPT = (
 
 
 def is_pickle(path: Path) -> bool:
-    """Whether a file, perhaps gzipped or under bzip2, begins (and, if it is text, ends) as a pickle does."""
+    """Whether a file, plain or compressed with gzip or bzip2, starts (and in older protocols ends) like a pickle."""
     with path.open("rb") as stream:
         magic = stream.read(3)
     if magic.startswith(b"\x1f\x8b"):
-        return _begins_as_pickle(lambda: cast(BinaryIO, gzip.GzipFile(path)))
+        return _looks_like_pickle(lambda: cast(BinaryIO, gzip.GzipFile(path)))
     if magic == b"BZh":
-        return _begins_as_pickle(lambda: cast(BinaryIO, bz2.BZ2File(path)))
-    return _begins_as_pickle(lambda: path.open("rb"), path)
+        return _looks_like_pickle(lambda: cast(BinaryIO, bz2.BZ2File(path)))
+    return _looks_like_pickle(lambda: path.open("rb"), path)
 
 
 def refuse_pickle(path: Path) -> None:
-    """Refuse a pickle, and say how to convert it."""
+    """Raise an error if a file is a pickle, and explain how to convert it."""
     if not is_pickle(path):
         return
     raise DataError(
-        f"{path.name}: is a Python pickle, and gtea opens none: loading a pickle runs any code that its author put in "
-        "it. Convert it in a throw-away environment, without network and without your files, where networkx is "
-        "installed, to a CSV file of from, to, timestamp, value. For a graph whose edges have timestamp and amount:\n"
+        f"{path.name}: is a Python pickle, which gtea never opens, because loading a pickle runs any code in it. "
+        "Convert it in a throw-away environment that has networkx, but no network access and none of your files, to a "
+        "CSV file of from, to, timestamp, value. For a graph whose edges have timestamp and amount:\n"
         f'  python -c "{_SCRIPT.format(name=path.name)}"\n'
         "Then give gtea transactions.csv (and the labels as a CSV file of account, label)."
     )
 
 
-def _begins_as_pickle(opened: Callable[[], BinaryIO], path: Path | None = None) -> bool:
+def _looks_like_pickle(opened: Callable[[], BinaryIO], path: Path | None = None) -> bool:
     try:
         with opened() as stream:
             head = stream.read(_HEAD)
-    except (OSError, EOFError):  # a damaged archive is somebody else's finding
+    except (OSError, EOFError):  # a damaged archive is reported when it is read
         return False
     if _BINARY.match(head):
         return True

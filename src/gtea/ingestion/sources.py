@@ -1,7 +1,7 @@
-"""The declared inputs: files found by name or glob, and frames handed over in Python.
+"""The inputs of an ingest as SQL relations: files, and frames passed in Python.
 
-A source knows its columns and types and how SQL reaches it. Files are opened by DuckDB; frames arrive
-through the Arrow stream interface, which pandas, polars, pyarrow and DuckDB all speak.
+A source has its column names and types, and the SQL to read it. DuckDB opens the files. Frames are read through the
+Arrow stream interface, which pandas, polars, pyarrow and DuckDB all support.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from gtea.store.schema import Format
 
 @dataclass(frozen=True)
 class Source:
-    """One input, as SQL sees it."""
+    """One input as an SQL relation."""
 
     name: str
     columns: dict[str, str]
-    """Column name -> DuckDB type. Everything in a CSV file is VARCHAR until we convert it ourselves."""
+    """Column name -> DuckDB type. All columns of a CSV file are VARCHAR; gtea converts them later."""
     expressions: dict[str, str]
-    """Column name -> the SQL that yields it from ``relation``."""
+    """Column name -> the SQL expression that selects it from ``relation``."""
     relation: str
     path: Path | None = None
     layout: CsvLayout | None = None
     rejects: str | None = None
-    """Name of the table in which DuckDB leaves the lines it couldn't cut into columns (CSV only)."""
+    """Name of the table with the lines that DuckDB couldn't split into columns (CSV only)."""
     stamp: tuple[int, int] = (0, 0)
-    """Size and modification time when the file was declared: it must not change under our hands."""
+    """Size and modification time of the file when it was opened. It must not change while it is read."""
 
     def check_unchanged(self) -> None:
-        """Refuse a file that was written to while we read it."""
+        """Raise an error if the file was changed while it was read."""
         if self.path is not None and _stamp(self.path) != self.stamp:
             raise DataError(f"{self.name}: was changed while it was being read. Run the command again.")
 
     def digest(self) -> dict[str, Any]:
-        """Name, size and sha256 of a file; the name alone of a frame."""
+        """Name, size and sha256 of a file; only the name of a frame."""
         if self.path is None:
             return {"name": self.name}
         with self.path.open("rb") as stream:
@@ -61,7 +61,7 @@ def open_file(
     delimiter: str | None,
     number: int,
 ) -> Source:
-    """Declare one file. ``number`` makes the names of its helper tables unique."""
+    """Make a source of a file. ``number`` makes the names of its helper tables unique."""
     refuse_pickle(path)
     kind = file_format(path, declared)
     if kind == "parquet":
@@ -72,7 +72,7 @@ def open_file(
 
 
 def open_frame(bench: Workbench, frame: object, name: str) -> Source:
-    """Declare an in-memory frame: anything with ``__arrow_c_stream__``."""
+    """Make a source of an in-memory frame: anything with ``__arrow_c_stream__``."""
     if not hasattr(frame, "__arrow_c_stream__"):
         raise UsageError(
             f"{type(frame).__name__}: is neither a path nor a frame. "
@@ -82,14 +82,14 @@ def open_frame(bench: Workbench, frame: object, name: str) -> Source:
         reader = pa.RecordBatchReader.from_stream(frame)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         first = str(error).splitlines()[0]
-        raise DataError(f"{name}: can't be turned into Arrow ({first}). Give each column a single type.") from error
+        raise DataError(f"{name}: can't be converted to Arrow ({first}). Give each column a single type.") from error
     bench.register(name, reader)
     return replace(_described(bench, name, quoted(name)), path=None)
 
 
 def _parquet(bench: Workbench, path: Path) -> Source:
     if path.suffix == ".gz":
-        raise DataError(f"{path.name}: Parquet is compressed inside and can't be read gzipped. Unpack it first.")
+        raise DataError(f"{path.name}: a Parquet file must not be gzipped. Unpack it first.")
     described = _described(bench, path.name, f"read_parquet({literal(str(bench.reachable(path)))})")
     return replace(described, path=path, stamp=_stamp(path))
 
@@ -100,7 +100,7 @@ def _described(bench: Workbench, name: str, relation: str) -> Source:
 
 
 def _csv(bench: Workbench, path: Path, layout: CsvLayout, number: int) -> Source:
-    # Columns are called c0, c1, ... in SQL: header names may repeat, or differ only in case.
+    # In SQL, columns are named c0, c1, ...: header names may repeat, or differ only in case.
     names = [f"c{i}" for i in range(len(layout.columns))]
     types = ", ".join(f"'{name}': 'VARCHAR'" for name in names)
     rejects = f"rejects_{number}"

@@ -1,7 +1,7 @@
-"""All inputs, one after the other, in one table: ``staged(src, dst, t, f0.., c0..)``, in the order of the input.
+"""Load all inputs into one table, ``staged(src, dst, t, f0.., c0..)``, in the order of the input.
 
-Nothing is converted yet but the account ids, so that a bad row can be shown as it was written. The rowid of
-the table is the row's place in the whole input, which is what keeps ties in order.
+Only the account ids are converted at this stage, so that a bad row can be reported as it was written. The rowid of the
+table is the row's position in the whole input; it keeps ties in order.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from gtea.store.schema import EventColumns, NodeColumns
 _SMALL_INTEGERS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"})
 _LARGE_INTEGERS = frozenset({"UBIGINT", "HUGEINT", "UHUGEINT"})
 _NUMBERS = _SMALL_INTEGERS | _LARGE_INTEGERS | {"FLOAT", "DOUBLE", "BOOLEAN"}
-JODIE_PREFIXES = {"user_id": "user:", "item_id": "item:"}
-"""JODIE numbers users and items from 0 each; the prefix makes them different accounts."""
+_JODIE_PREFIXES = {"user_id": "user:", "item_id": "item:"}
+"""JODIE numbers users and items separately from 0. The prefixes make them different accounts."""
 
 
 @dataclass(frozen=True)
 class Staged:
-    """The staged events: the types of their columns and where each source begins."""
+    """The staged events: the types of their columns, and the first row of each source."""
 
     columns: EventColumns
     sources: tuple[Source, ...]
@@ -49,7 +49,7 @@ def stage_events(
     total = 0
     for source in sources:
         starts.append(total)
-        prefixes = JODIE_PREFIXES if jodie else {}
+        prefixes = _JODIE_PREFIXES if jodie else {}
         values = [
             f"{_prefixed(source.expressions[column], prefixes.get(column))}::{kind}"
             for column, kind in zip(columns.all, types, strict=True)
@@ -62,7 +62,7 @@ def stage_events(
 
 
 def stage_nodes(bench: Workbench, sources: Sequence[Source], columns: NodeColumns, *, id_type: str) -> BadRowsFound:
-    """Read the node table into ``staged_nodes(id, f0..)`` and say which of its rows are bad."""
+    """Read the node table into ``staged_nodes(id, f0..)`` and find its bad rows."""
     for source in sources:
         require_columns(source.name, columns.all, tuple(source.columns))
     names = ["id", *(f"f{i}" for i in range(len(columns.features)))]
@@ -87,7 +87,7 @@ def stage_nodes(bench: Workbench, sources: Sequence[Source], columns: NodeColumn
 def common_id_type(
     event_sources: Sequence[Source], columns: EventColumns, nodes: Sequence[Source], node_id: str
 ) -> str:
-    """BIGINT if every id column holds integers that fit, else VARCHAR. Floats and the like are refused."""
+    """BIGINT if every id column holds integers of at most 64 bits, else VARCHAR. Other types are refused."""
     pairs = [(source, name) for source in event_sources for name in (columns.src, columns.dst)]
     pairs += [(source, node_id) for source in nodes]
     kinds = set()
@@ -110,9 +110,9 @@ def check_events(bench: Workbench, staged: Staged, times: TimePlan) -> BadRowsFo
 
 
 def create_clean_view(bench: Workbench, staged: Staged, times: TimePlan, good: str) -> None:
-    """The view ``clean(r, src, dst, t, f0.., c0..)``: good rows, converted; r is the place in the input."""
+    """Create the view ``clean(r, src, dst, t, f0.., c0..)`` of good rows, converted. r is the position in the input."""
     features = [f"TRY_CAST({name} AS FLOAT) AS {name}" for name in staged.columns.shape.features]
-    # A missing category is a category of its own, the empty one.
+    # A missing category becomes a separate category, the empty string.
     categories = [f"coalesce({name}, '') AS {name}" for name in staged.columns.shape.categorical]
     values = ", ".join(["rowid AS r", "src", "dst", f"{times.expression} AS t", *features, *categories])
     bench.run(f"CREATE VIEW clean AS SELECT {values} FROM staged WHERE {good}")
@@ -155,7 +155,7 @@ def _prefixed(expression: str, prefix: str | None) -> str:
 
 
 def _refuse_open_quotes(bench: Workbench, source: Source) -> None:
-    """A quote that is never closed swallows the rest of the file: no count of bad rows could be true."""
+    """Refuse a quote that is never closed. It hides the rest of the file, so bad rows can't be counted."""
     if source.rejects is None:
         return
     found = bench.rows(
@@ -164,5 +164,5 @@ def _refuse_open_quotes(bench: Workbench, source: Source) -> None:
     if found:
         raise DataError(
             f"{source.name}, row {found[0][0]}: a quote is opened and never closed, so the rest of the file can't be "
-            "told apart. Close the quote, or double it if it is part of the text."
+            "split into rows. Close the quote, or double it if it is part of the text."
         )

@@ -1,8 +1,7 @@
-"""What a CSV file's first lines say, and where in the file a record stands.
+"""Input files: find them, detect their format, read CSV headers, and locate records by line.
 
-DuckDB reads the body; it is told the layout instead of sniffing it, because a sniffer that guesses
-differently on the second delivery of a file is worse than one that never guesses. The delimiter is the
-one under which the header has the columns that were asked for.
+DuckDB reads the rows of a CSV file. It is given the layout instead of detecting it, because detection could give
+another result on the next delivery. The delimiter is the one with which the header has the requested columns.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _SUFFIXES: dict[str, Literal["csv", "tsv", "parquet"]] = {
 
 @dataclass(frozen=True)
 class CsvLayout:
-    """How to cut one file into records."""
+    """How to split a CSV file into records and columns."""
 
     delimiter: str
     columns: tuple[str, ...]
@@ -46,24 +45,24 @@ class CsvLayout:
 
 
 def read_layout(path: Path, wanted: Sequence[str], delimiter: str | None = None) -> CsvLayout:
-    """The layout of a file with a header, under the delimiter that makes ``wanted`` appear in it."""
+    """The layout of a file with a header. Chooses the delimiter with which most of ``wanted`` are columns."""
     candidates = (delimiter,) if delimiter else _DELIMITERS
     layouts = [_header(path, candidate) for candidate in candidates]
     return max(layouts, key=lambda layout: (sum(name in layout.columns for name in wanted), len(layout.columns)))
 
 
 def read_jodie_layout(path: Path) -> CsvLayout:
-    """The layout of a JODIE file: its header names one column for any number of features."""
+    """The layout of a JODIE file. Its header has a single name for all feature columns."""
     try:
         with _open(path) as stream:
             reader = _reader(stream, ",")
             header = next(reader, None)
             first = next(reader, None)
     except (OSError, EOFError, csv.Error) as error:
-        raise DataError(f"{path.name}: can't be read as CSV ({error}). Check that the file is whole.") from error
+        raise DataError(f"{path.name}: can't be read as CSV ({error}). Check that the file is complete.") from error
     if header is None or first is None or len(first) < 4 or len(header) < 4:
         raise DataError(
-            f"{path.name}: a JODIE file has a header and rows of user, item, timestamp, state label, features... "
+            f"{path.name}: a JODIE file must have a header and rows of user, item, timestamp, state label, features... "
             f"(got {first if header else 'an empty file'}). Check the file, or drop --format jodie."
         )
     features = tuple(f"f{i}" for i in range(len(first) - 4))
@@ -72,20 +71,20 @@ def read_jodie_layout(path: Path) -> CsvLayout:
 
 @dataclass(frozen=True)
 class RecordLines:
-    """On which line of the file records start."""
+    """The lines of the file on which records start."""
 
     accepted: list[int]
     rejected: list[int]
 
 
 def lines_of_records(path: Path, layout: CsvLayout, accepted: Sequence[int], num_rejected: int) -> RecordLines:
-    """Find the lines of some well-formed records, and of the first so many malformed ones.
+    """Find the lines of some well-formed records, and of the first ``num_rejected`` malformed ones.
 
-    Blank lines and quoted line breaks make lines and records differ, and DuckDB counts records. So the file is read
-    again, in Python: this is the path of errors only.
+    Because of blank lines and quoted line breaks, lines and records differ, and DuckDB counts records. So the file is
+    read again in Python. This only happens to report errors.
 
     Args:
-        accepted: Ascending numbers of records, counting from 0 those that DuckDB accepted.
+        accepted: Ascending numbers of records, counted from 0 among those that DuckDB accepted.
     """
     found = RecordLines([], [])
     number = 0
@@ -114,7 +113,7 @@ def _header(path: Path, delimiter: str) -> CsvLayout:
             columns = next(reader, None)
             lines = reader.line_num
     except (OSError, EOFError, csv.Error) as error:
-        raise DataError(f"{path.name}: can't be read as CSV ({error}). Check that the file is whole.") from error
+        raise DataError(f"{path.name}: can't be read as CSV ({error}). Check that the file is complete.") from error
     if not columns:
         raise DataError(f"{path.name}: must start with a header line (got an empty file). Check the export.")
     return CsvLayout(delimiter, tuple(columns), lines)
@@ -131,16 +130,16 @@ def _reader(stream: io.TextIOWrapper, delimiter: str) -> csv._reader:  # type: i
 
 
 def _broken(field: str) -> bool:
-    """Whether the field held bytes that are not UTF-8 (kept by surrogateescape)."""
+    """Whether the field has bytes that are not UTF-8 (surrogateescape preserves them)."""
     return not field.isascii() and any("\udc80" <= character <= "\udcff" for character in field)
 
 
 def find_files(patterns: Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """The files that names and globs stand for: in the order given, each glob's matches sorted by name."""
+    """Expand file names and globs, in the order given. The matches of a glob are sorted by name."""
     files: list[Path] = []
     for given in patterns:
         pattern = os.fspath(given)
-        # A name that exists is taken as it is, so that "a[1].csv" needs no escaping.
+        # A name that exists is not expanded, so that "a[1].csv" needs no escaping.
         matches = [pattern] if Path(pattern).exists() else sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 (absolute patterns, too)
         if not matches:
             raise DataError(f"{pattern}: no such file. Check the path; a glob must match at least one file.")
@@ -157,23 +156,23 @@ def find_files(patterns: Sequence[str | os.PathLike[str]]) -> list[Path]:
 
 
 def file_format(path: Path, declared: Format) -> Literal["csv", "tsv", "parquet", "jodie"]:
-    """What a file is, by what the caller says or else by its name."""
+    """The format of a file: as declared, or else by its suffix."""
     if declared != "auto":
         return declared
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] == ".gz":
         suffixes.pop()
-    known = _SUFFIXES.get(suffixes[-1]) if suffixes else None
-    if known is None:
+    detected = _SUFFIXES.get(suffixes[-1]) if suffixes else None
+    if detected is None:
         raise UsageError(
-            f"{path.name}: the name doesn't say what kind of file it is. "
+            f"{path.name}: the file format can't be detected from the name. "
             "Pass --format csv, tsv, parquet or jodie, or rename it."
         )
-    return known
+    return detected
 
 
 def require_columns(subject: str, wanted: Sequence[str], found: Sequence[str]) -> None:
-    """Refuse, with a suggestion, names that the input doesn't have."""
+    """Raise an error, with a suggestion, if a wanted column is missing."""
     for name in wanted:
         if name not in found:
             near = difflib.get_close_matches(name, found, n=1)

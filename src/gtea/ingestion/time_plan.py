@@ -1,11 +1,11 @@
-"""Times become int64 counts of a unit that is fine enough to lose nothing.
+"""Plan how a column of times is converted to int64, in a unit fine enough to be lossless.
 
-The input may hold whole numbers, decimals, floats, ISO 8601 text or timestamps. All calendar times end as
-seconds since 1970-01-01 UTC if every one of them is a whole second, as microseconds if that is exact, and as
-nanoseconds otherwise. ``step`` is for counters that are no calendar time; they are kept as they are.
+The input may hold whole numbers, decimals, floats, ISO 8601 text or timestamps. Calendar times are stored as seconds
+since 1970-01-01 UTC if all of them are whole seconds, as microseconds if that is exact, and as nanoseconds otherwise.
+``step`` is for counters that are not calendar times; they are stored unchanged.
 
-A plan is made in two steps: look at the whole column (which kind, how fine, from when to when), then name
-the SQL that converts one value and yields NULL where it can't.
+A plan is made in two steps: scan the whole column (type, resolution, first and last time), then build the SQL
+expression that converts a value, or yields NULL if it can't be converted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ISO = (
     r"([Zz]|[+-]\d{2}(?::?\d{2})?)?)?\s*$"
 )
 
-# Before this, numbers read as seconds are more likely a counter or a clock that starts at zero.
+# Before this date, numbers read as seconds are more likely a counter, or times that start at zero.
 _LOOKS_LIKE_A_COUNTER = 631_152_000  # 1990-01-01
 
 
@@ -41,20 +41,20 @@ _INTEGERS |= {f"U{name}" for name in _INTEGERS}
 
 @dataclass(frozen=True)
 class TimePlan:
-    """How the time column is converted, and what was found in it."""
+    """How the time column is converted."""
 
     expression: str
-    """SQL: int64 in ``unit``, or NULL if the value is no time."""
+    """SQL: int64 in ``unit``, or NULL if the value is not a time."""
     unit: StoredUnit
     input_unit: TimeUnit
-    """The unit of numbers in the input, as told or found; appends read by it and never guess again."""
+    """The unit of numbers in the input, given or detected. Appends use it and don't detect it again."""
     rounded: int
-    """How many values were finer than a nanosecond or a float could hold, and were rounded."""
+    """Number of values that were rounded, because a nanosecond or a float is not fine enough."""
     notes: tuple[str, ...]
 
 
 def check_time_options(time_unit: str, timezone: str) -> None:
-    """Refuse a unit or a time zone that doesn't exist."""
+    """Raise an error for an unknown time unit or time zone."""
     if time_unit not in get_args(TimeUnit):
         units = ", ".join(get_args(TimeUnit))
         raise UsageError(f"--time-unit: must be one of {units} (got {time_unit!r}). Try auto.")
@@ -76,12 +76,12 @@ def plan_times(
     allow_any_date: bool,
     finest: StoredUnit = "s",
 ) -> TimePlan:
-    """Look at column ``t`` of table ``staged`` (of DuckDB type ``kind``) and decide how to read it.
+    """Scan column ``t`` of table ``staged`` (of DuckDB type ``kind``) and decide how to convert it.
 
     Args:
-        subject: What to call the column in messages.
-        timezone: The zone of dates that name none.
-        finest: Be at least this fine: what earlier deliveries of the same data needed.
+        subject: The name of the column in messages.
+        timezone: The time zone of dates without one.
+        finest: The stored unit is at least this fine, as earlier deliveries of the same data required.
     """
     if time_unit == "step":
         return _plan_steps(kind, subject)
@@ -102,7 +102,7 @@ def plan_times(
 
 @dataclass(frozen=True)
 class _Nanoseconds:
-    """SQL for a time in nanoseconds since 1970: a whole-number column times a multiplier."""
+    """SQL for a time in nanoseconds since 1970: an integer column times a multiplier."""
 
     column: str
     multiplier: int = 1
@@ -110,13 +110,13 @@ class _Nanoseconds:
     """SQL: whether the value had to be rounded."""
 
     def divisible(self, nanos: int) -> str:
-        """SQL: whether the time is a whole number of so many nanoseconds."""
+        """SQL: whether the time is a multiple of ``nanos`` nanoseconds."""
         return "true" if self.multiplier % nanos == 0 else f"({self.column}) % {nanos // self.multiplier} = 0"
 
     def counted_in(self, nanos: int) -> str:
-        """SQL: the time as int64 in units of so many nanoseconds; NULL if that overflows.
+        """SQL: the time as int64 in units of ``nanos`` nanoseconds, or NULL on overflow.
 
-        Seconds from a column of seconds stay plain BIGINT: 128-bit arithmetic would double the cost of ingest.
+        Seconds from a column of seconds stay BIGINT: 128-bit arithmetic would double the cost of ingest.
         """
         if self.multiplier < nanos:
             return f"TRY_CAST(({self.column}) // {nanos // self.multiplier} AS BIGINT)"
@@ -136,7 +136,7 @@ def _plan_steps(kind: str, subject: str) -> TimePlan:
         expression = "CASE WHEN t = floor(t) THEN TRY_CAST(t AS BIGINT) END"
     else:
         raise UsageError(
-            f"{subject}: --time-unit step is for counters, and this column holds dates ({kind}). Drop --time-unit."
+            f"{subject}: must hold whole numbers for --time-unit step (got dates of type {kind}). Drop --time-unit."
         )
     return TimePlan(expression, "step", "step", 0, ())
 
@@ -144,14 +144,14 @@ def _plan_steps(kind: str, subject: str) -> TimePlan:
 def _nanoseconds(
     bench: Workbench, kind: str, subject: str, time_unit: TimeUnit, timezone: str
 ) -> tuple[_Nanoseconds, TimeUnit, tuple[str, ...]]:
-    """The conversion for the column's kind, the unit of its numbers, and what the user should be told."""
+    """The conversion for the column's type, the unit of its numbers, and notes for the user."""
     if kind == "VARCHAR":
         numbers, dates, naive = bench.row(f"""
             SELECT count(*) FILTER (WHERE regexp_matches(t, '{_NUMBER}')),
                    count(*) FILTER (WHERE regexp_matches(t, '{_ISO}')),
                    count(*) FILTER (WHERE regexp_matches(t, '{_ISO}') AND regexp_extract(t, '{_ISO}', 8) = '')
             FROM staged""")
-        # Eight digits are a number here; a column of such dates has no other row that says otherwise.
+        # Eight digits match both patterns. Only other rows can show that the column holds dates.
         if dates > numbers:
             return (
                 _Nanoseconds(_iso_sql(timezone), inexact=_iso_inexact()),
@@ -177,7 +177,7 @@ def _nanoseconds(
 
 
 def _resolved(time_unit: TimeUnit, first: object, last: object) -> TimeUnit:
-    """The unit as told or, for ``auto``, the coarsest under which nothing lies more than a day ahead."""
+    """The given unit or, for ``auto``, the coarsest unit with which no time is more than a day in the future."""
     if time_unit != "auto":
         return time_unit
     if last is None or first is None:
@@ -190,14 +190,14 @@ def _resolved(time_unit: TimeUnit, first: object, last: object) -> TimeUnit:
 def _decimal_text(bench: Workbench, time_unit: TimeUnit) -> tuple[_Nanoseconds, TimeUnit, tuple[str, ...]]:
     number = f"CASE WHEN regexp_matches(t, '{_NUMBER}') THEN TRY_CAST(t AS DECIMAL(38, 9)) END"
     unit = _resolved(time_unit, *bench.row(f"SELECT min(v), max(v) FROM (SELECT {number} AS v FROM staged)"))
-    # Digits beyond the nanosecond are rounded away: say how often.
+    # Digits beyond the nanosecond are lost: count how often.
     places = min(9, len(str(_NS[unit])) - 1)
     inexact = f"coalesce(regexp_matches(t, '\\.\\d{{{places}}}\\d*[1-9]'), false)"
     return _Nanoseconds(_decimal_sql(number, unit), inexact=inexact), unit, ()
 
 
 def _decimal_sql(number: str, unit: TimeUnit) -> str:
-    """Exact nanoseconds of a DECIMAL(38, 9): whole part and fraction apart, so that nothing overflows."""
+    """Exact nanoseconds of a DECIMAL(38, 9). Whole part and fraction are separate, so that nothing overflows."""
     whole = f"floor({number})::HUGEINT"
     billionths = f"((({number}) - floor({number}))::DECIMAL(10, 9) * 1000000000)::HUGEINT"
     if _NS[unit] >= 10**9:
@@ -206,7 +206,7 @@ def _decimal_sql(number: str, unit: TimeUnit) -> str:
 
 
 def _floats(bench: Workbench, time_unit: TimeUnit) -> tuple[_Nanoseconds, TimeUnit, tuple[str, ...]]:
-    """Floats: taken as the decimal they were meant to be, at the coarsest scale that gives them back."""
+    """Floats, rounded to the coarsest scale (seconds, microseconds, nanoseconds) that reproduces them exactly."""
     finite = "CASE WHEN isfinite(t::DOUBLE) THEN t::DOUBLE END"
     unit = _resolved(time_unit, *bench.row(f"SELECT min(v), max(v) FROM (SELECT {finite} AS v FROM staged)"))
     for scale in (10**9, 10**3, 1):  # whole seconds, microseconds, nanoseconds
@@ -243,7 +243,7 @@ def _iso_inexact() -> str:
 
 
 def _epoch(stamp: str, timezone: str) -> str:
-    """Whole seconds since 1970 of a timestamp that names no zone."""
+    """Whole seconds since 1970 of a timestamp without a time zone."""
     local = stamp if timezone == "UTC" else f"timezone({literal(timezone)}, {stamp})"
     return f"epoch({local})::HUGEINT"
 
@@ -251,7 +251,7 @@ def _epoch(stamp: str, timezone: str) -> str:
 def _timestamp_sql(kind: str, timezone: str, zoned: bool) -> str:
     if zoned or timezone == "UTC":
         return "epoch_ns(t)::HUGEINT" if "NS" in kind else "epoch_us(t::TIMESTAMPTZ)::HUGEINT * 1000"
-    # The zone's offset is a matter of whole microseconds; what is below them is carried across.
+    # The time zone conversion works in microseconds; add the nanoseconds below them afterwards.
     below = "epoch_ns(t) % 1000" if "NS" in kind else "0"
     return f"epoch_us(timezone({literal(timezone)}, t::TIMESTAMP))::HUGEINT * 1000 + {below}"
 
@@ -270,21 +270,21 @@ def _refuse_odd_dates(first: int, last: int, subject: str, unit: TimeUnit) -> No
     how = f" read in {unit!r}" if unit in _NS else ""
     fitting = _resolved("auto", first // _NS[unit], last // _NS[unit]) if unit in _NS else unit
     right = repr(fitting) if fitting != unit else "the right unit"
-    remedy = f"Pass --time-unit with {right} (step for a counter), or --allow-any-date if the dates are right."
+    remedy = f"Pass --time-unit with {right} (step for a counter), or --allow-any-date if the dates are correct."
     if first < 0:
-        raise DataError(f"{subject}{how}: dates must not lie before 1970 (got {span}). {remedy}")
+        raise DataError(f"{subject}{how}: dates must not be before 1970 (got {span}). {remedy}")
     if last > _a_day_ahead():
-        raise DataError(f"{subject}{how}: dates must not lie more than a day ahead of now (got {span}). {remedy}")
+        raise DataError(f"{subject}{how}: dates must not be more than a day in the future (got {span}). {remedy}")
 
 
-def _auto_note(asked: TimeUnit, unit: TimeUnit, first: int, last: int) -> tuple[str, ...]:
-    if asked != "auto" or unit == "auto":
+def _auto_note(requested: TimeUnit, unit: TimeUnit, first: int, last: int) -> tuple[str, ...]:
+    if requested != "auto" or unit == "auto":
         return ()
-    note = f"took the time unit to be {unit!r}: {date_text(first, 'ns')} to {date_text(last, 'ns')}"
+    note = f"time unit detected as {unit!r}: {date_text(first, 'ns')} to {date_text(last, 'ns')}"
     if last < _LOOKS_LIKE_A_COUNTER * 10**9:
-        note += "; if these are no dates but a counter, pass --time-unit step"
+        note += "; if this is a counter and not a date, pass --time-unit step"
     return (note,)
 
 
 def _zone_note(naive: int, timezone: str) -> tuple[str, ...]:
-    return (f"dates without a time zone were taken as {timezone}",) if naive else ()
+    return (f"dates without a time zone were read as {timezone}",) if naive else ()

@@ -1,8 +1,8 @@
-"""A private DuckDB for one piece of work: out of core, inside a memory limit, and unable to look around.
+"""A sandboxed DuckDB connection for one ingest or append: out of core, with a memory limit.
 
-The connection may open the declared inputs and nothing else: ``enable_external_access`` is off from the
-start, the inputs are on ``allowed_paths``, no extension can be loaded, and the configuration is locked.
-A crafted CSV or column name can therefore not read another file, whatever it makes the SQL say.
+The connection can open only the declared inputs: ``enable_external_access`` is off from the start, the inputs are in
+``allowed_paths``, no extension can be loaded, and the configuration is locked. A crafted CSV file or column name
+therefore can't read another file, even if it managed to inject SQL.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "
 
 
 def parse_memory(text: str) -> int:
-    """Bytes in ``4GB``, ``512MiB`` and the like."""
+    """The number of bytes of a size such as ``4GB`` or ``512MiB``."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]I?|)B?\s*", text.upper())
     if match is None or match[2] not in _UNITS:
         raise UsageError(f"--memory: must be a size such as 4GB or 512MiB (got {text!r}). Try 4GB.")
@@ -55,13 +55,13 @@ def literal(text: str) -> str:
 
 
 def zero_copy(array: NDArray[Any]) -> pa.Array:
-    """A NumPy array (perhaps a mapped file) as Arrow sees it; nothing is copied."""
+    """A NumPy array, in memory or mapped, as an Arrow array. Nothing is copied."""
     kind = pa.from_numpy_dtype(array.dtype)
     return pa.Array.from_buffers(kind, len(array), [None, pa.py_buffer(np.ascontiguousarray(array))])
 
 
 class Workbench:
-    """A DuckDB connection in a scratch folder, closed on exit. The folder's owner deletes it."""
+    """A DuckDB connection in a scratch folder, closed on exit. The caller deletes the folder."""
 
     def __init__(
         self,
@@ -102,14 +102,14 @@ class Workbench:
             self._aliases.cleanup()
 
     def reachable(self, path: Path) -> Path:
-        """The name under which SQL may open a declared input."""
+        """The path under which SQL can open a declared input."""
         return self._reachable[path]
 
     def _alias(self, path: Path, number: int) -> Path:
-        """DuckDB takes *, ? and [ in a file name for a glob; a link with a plain name has none."""
+        """A path without glob characters: DuckDB expands *, ? and [ in file names, so such a file gets a symlink."""
         if not set("*?[") & set(str(path)):
             return path
-        # Made when needed: whoever is killed leaves it behind.
+        # Created only when needed, because a killed process leaves it behind.
         self._aliases = self._aliases or tempfile.TemporaryDirectory(prefix="gtea-")
         link = Path(self._aliases.name) / str(number)
         link.symlink_to(path)
@@ -120,13 +120,13 @@ class Workbench:
         self._connection.register(name, data)
 
     def run(self, sql: str, stage: str = "") -> None:
-        """Execute a statement whose result nobody reads."""
-        with _explained(), self._polled(stage):
+        """Execute a statement and discard its result."""
+        with _translated_errors(), self._polled(stage):
             self._connection.execute(sql)
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """All rows of a small result."""
-        with _explained():
+        with _translated_errors():
             return self._connection.execute(sql).fetchall()
 
     def row(self, sql: str) -> tuple[Any, ...]:
@@ -134,15 +134,15 @@ class Workbench:
         return self.rows(sql)[0]
 
     def stream(self, sql: str, stage: str = "", batch_rows: int = 1 << 19) -> Iterator[pa.RecordBatch]:
-        """A result in batches, in its own order, holding only a few batches at a time."""
-        with _explained():
+        """Stream a result in batches, in order, with only a few batches in memory at a time."""
+        with _translated_errors():
             with self._polled(stage):
                 reader = self._connection.sql(sql).to_arrow_reader(batch_rows)
             yield from reader
 
     @contextlib.contextmanager
     def _polled(self, stage: str) -> Iterator[None]:
-        """Pass DuckDB's own progress on to the listener while the body runs."""
+        """Report DuckDB's query progress while the body runs."""
         if not stage:
             yield
             return
@@ -166,18 +166,20 @@ class Workbench:
 
 
 @contextlib.contextmanager
-def _explained() -> Iterator[None]:
-    """Turn what DuckDB says about the user's files and limits into our own errors."""
+def _translated_errors() -> Iterator[None]:
+    """Convert DuckDB's and Arrow's errors about files and limits to gtea's own."""
     try:
         yield
     except GteaError:
         raise
     except duckdb.OutOfMemoryException as error:
-        raise UsageError(f"--memory: too small for this input ({_first_line(error)}). Give more, say 8GB.") from error
+        raise UsageError(
+            f"--memory: too small for this input ({_first_line(error)}). Try a larger size, such as 8GB."
+        ) from error
     except (duckdb.IOException, duckdb.InvalidInputException, duckdb.PermissionException) as error:
-        raise DataError(f"input can't be read: {_first_line(error)}. Check that the files are whole.") from error
+        raise DataError(f"input: can't be read ({_first_line(error)}). Check that the files are complete.") from error
     except pa.ArrowInvalid as error:
-        raise DataError(f"input can't be read: {_first_line(error)}. Check that the data are whole.") from error
+        raise DataError(f"input: can't be read ({_first_line(error)}). Check that the data are complete.") from error
 
 
 def _first_line(error: BaseException) -> str:

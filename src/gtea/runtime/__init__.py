@@ -1,1 +1,1 @@
-"""What everything else runs on: files, progress, the device, threads, compiled functions, random numbers."""
+"""Shared infrastructure: files, progress, devices, threads, compiled functions, random numbers."""

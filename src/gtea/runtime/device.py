@@ -1,4 +1,4 @@
-"""What computes, and how: the device, denormals, background threads, checkpoints. None of it changes a result."""
+"""Runtime settings: the device, denormals, loader threads, checkpoint interval. None of them changes a result."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import torch
 
 from gtea.errors import UsageError
 
-_WORKERS, _CHECKPOINTS = "GTEA_WORKERS", "GTEA_CHECKPOINT_SECONDS"
+_WORKERS_VARIABLE, _CHECKPOINT_VARIABLE = "GTEA_WORKERS", "GTEA_CHECKPOINT_SECONDS"
 
 
 def resolve_device(name: str) -> torch.device:
-    """``auto`` takes a GPU where there is one."""
+    """Return the torch device for ``auto``, ``cpu`` or ``cuda``. ``auto`` uses a GPU if there is one."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if name == "cuda" and not torch.cuda.is_available():
-        raise UsageError("--device cuda: no GPU can be used here. Pass --device cpu, or look at gtea doctor.")
+        raise UsageError("--device cuda: no usable GPU was found. Pass --device cpu, or run gtea doctor.")
     if name not in ("cpu", "cuda"):
         raise UsageError(f"--device: must be auto, cpu or cuda (got {name!r}). Try auto.")
     return torch.device(name)
@@ -26,11 +26,12 @@ def resolve_device(name: str) -> torch.device:
 
 @contextmanager
 def flush_denormals() -> Iterator[None]:
-    """Treat denormals as zero in this thread, and in those that it starts in the body; afterwards as before.
+    """Treat denormals as zero in this thread, and in threads started in the body. Restores the old mode on exit.
 
-    A gradient that flows back through hundreds of events shrinks at each step and passes through numbers below 1.2e-38.
-    Intel processors take more than a hundred cycles for an operation on one of these, so the few longest histories of
-    a batch would take longer than all others. Nothing is lost: whatever they are added to has no digit left for them.
+    A gradient shrinks at each step as it is propagated back through hundreds of events, and falls below 1.2e-38.
+    Intel processors need more than a hundred cycles for an operation on such a number, so the few longest histories
+    of a batch would take longer than all others. The result is not affected: a denormal is too small to change the
+    sum that it is added to.
     """
     before = _flushes_denormals()
     torch.set_flush_denormal(True)
@@ -41,19 +42,19 @@ def flush_denormals() -> Iterator[None]:
 
 
 def _flushes_denormals() -> bool:
-    """Torch has no getter for the flag, so try it."""
+    """Whether denormals are flushed now. Torch has no getter for the flag, so compute one and check."""
     tiny = torch.full((1,), torch.finfo(torch.float32).tiny)
     return float(tiny * 0.5) == 0.0
 
 
 def loader_workers() -> int:
-    """How many threads make batches ahead of time: GTEA_WORKERS, or 1. With 0 each is made when it is needed."""
-    return int(_from_environment(_WORKERS, 1))
+    """Number of threads that build batches ahead of time: GTEA_WORKERS, 1 by default. 0 builds them on demand."""
+    return int(_from_environment(_WORKERS_VARIABLE, 1))
 
 
 def checkpoint_seconds() -> float:
-    """How often a training is saved: every GTEA_CHECKPOINT_SECONDS, or 30, and after each epoch."""
-    return _from_environment(_CHECKPOINTS, 30.0)
+    """Seconds between checkpoints within an epoch: GTEA_CHECKPOINT_SECONDS, 30 by default."""
+    return _from_environment(_CHECKPOINT_VARIABLE, 30.0)
 
 
 def _from_environment(name: str, default: float) -> float:
@@ -63,5 +64,5 @@ def _from_environment(name: str, default: float) -> float:
     except ValueError:
         value = -1.0
     if not value >= 0:
-        raise UsageError(f"{name} must be a number, 0 or more (got {text!r}). Unset it to use {default:g}.")
+        raise UsageError(f"{name}: must be a number, 0 or more (got {text!r}). Unset it to use {default:g}.")
     return value

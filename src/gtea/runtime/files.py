@@ -1,4 +1,4 @@
-"""Atomic writes that survive a power cut, and locks that end with their process. POSIX only."""
+"""Atomic writes that survive a power failure, and locks that are released when their process ends. POSIX only."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import Any, BinaryIO
 
 @contextlib.contextmanager
 def atomic_write(path: Path) -> Iterator[BinaryIO]:
-    """A stream whose content takes the file's place in one step when the body is done.
+    """Yield a stream whose content replaces the file in one step when the body finishes.
 
-    Until then, and if the body fails, whatever was there stays.
+    If the body fails, the old file is left unchanged.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = draft_of(path)
@@ -33,18 +33,18 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
 
 
 def draft_of(path: Path) -> Path:
-    """Where a file's new content is written: all that a kill can leave behind."""
+    """The temporary path to which a file's new content is written. A killed process can leave only this file behind."""
     return path.with_name(f".{path.name}.new")
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Put a JSON file in place in one step."""
+    """Write a JSON file atomically."""
     with atomic_write(path) as stream:
         stream.write((json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring a folder's own entries to disk: without it a rename may be lost by a power cut."""
+    """Flush a folder's entries to disk. Without this, a power failure may undo a rename."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -53,7 +53,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def try_lock(handle: int, *, exclusive: bool) -> bool:
-    """Lock an open folder until it is closed; False if somebody else's lock is in the way."""
+    """Lock an open folder until its handle is closed. Returns False if another process holds a conflicting lock."""
     try:
         fcntl.flock(handle, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
     except OSError:
@@ -62,20 +62,20 @@ def try_lock(handle: int, *, exclusive: bool) -> bool:
 
 
 @contextlib.contextmanager
-def locked(folder: Path, busy: Exception, *, patience: float = 0.0) -> Iterator[int]:
-    """Keep other processes out of a folder, made if there is none, while the body runs.
+def locked(folder: Path, busy: Exception, *, timeout: float = 0.0) -> Iterator[int]:
+    """Hold an exclusive lock on a folder while the body runs. Creates the folder if it doesn't exist.
 
-    Yields the handle that holds the lock. The lock ends with the process, however that ends, and with the helper
-    processes that inherited the handle.
+    Yields the handle that holds the lock. The lock is released when the process ends, for whatever reason, and all
+    child processes that inherited the handle have ended, too.
 
     Args:
-        busy: What to raise if another process has the lock.
-        patience: How many seconds to wait for it first.
+        busy: The exception to raise if another process holds the lock.
+        timeout: How many seconds to wait for the lock before raising it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + timeout
         while not try_lock(handle, exclusive=True):
             if time.monotonic() >= deadline:
                 raise busy

@@ -1,9 +1,9 @@
-"""The one way in which functions are compiled: numba, without the GIL, kept on disk between runs.
+"""The decorator for all compiled functions: numba, without the GIL, cached on disk between runs.
 
-Without the GIL, batches are made in a background thread while the model works. ``fastmath`` stays off: the same
-seed must give the same bytes. The price of keeping: numba compares the age of the file in which a function stands,
-not of the files whose functions it calls. After editing a compiled function that another file calls, run
-``make clean``.
+Releasing the GIL lets a background thread build batches while the model computes. ``fastmath`` is off because the
+same seed must give the same bytes. The cache has one drawback: numba checks the modification time of the file that
+defines a function, not of the files whose functions it calls. After editing a compiled function that is called from
+another file, run ``make clean``.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def jit(function: Function) -> Function:
-    """Compile a function of scalars and arrays when it is first called."""
+    """Compile a function of scalars and arrays on its first call."""
     try:
         return cast(Function, numba.njit(nogil=True, error_model="numpy", cache=True)(function))
     except RuntimeError:
-        # Nowhere to write, as in a container without a home: compile anew in every run.
+        # No writable cache folder, as in a container without a home directory: compile in every run.
         return cast(Function, numba.njit(nogil=True, error_model="numpy")(function))

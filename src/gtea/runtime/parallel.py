@@ -1,8 +1,8 @@
-"""Parts of a graph worked on by several threads at once, each part by one of them.
+"""Process the parts of a graph in parallel threads, one part per thread.
 
-Torch's own way is to share each operation out among its threads, which then wait for one another after every one of
-them; where there are many parts to do, it is quicker to let each thread have a part of its own. What a part gives does
-not depend on who else is at work.
+By default torch splits each operation among its threads and synchronises them after every operation. With many
+independent parts it is faster to give each thread a part of its own. The result of a part doesn't depend on the number
+of threads.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import TypeVar
 import torch
 
 Item = TypeVar("Item")
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
-def parallel_map(work: Callable[[Item], Made], items: Sequence[Item], device: torch.device) -> Iterator[Made]:
-    """``map(work, items)`` by as many threads as torch may use. A GPU works on one part at a time.
+def parallel_map(work: Callable[[Item], Result], items: Sequence[Item], device: torch.device) -> Iterator[Result]:
+    """``map(work, items)`` with as many threads as torch may use. On a GPU, parts are processed one at a time.
 
-    While they are at work, torch's operations have one thread each, in this process as a whole. Whatever ends the
-    iteration, no thread is left behind, and torch has its threads back.
+    During the iteration, torch operations use one thread each in the whole process. When the iteration ends, normally
+    or by an exception, all threads are joined and torch's number of threads is restored.
     """
     num_threads = torch.get_num_threads()
     if device.type != "cpu" or num_threads == 1 or len(items) < num_threads:

@@ -1,11 +1,11 @@
-"""Randomness by counting: every random word is a pure function of (seed, purpose, epoch, node, draw).
+"""Counter-based random numbers: every random word is a pure function of (seed, purpose, epoch, node, draw).
 
-There is no generator with a state. What node n draws in epoch e is the same whatever was drawn before, in which
-batch and by which worker, and a run that goes on after a kill has nothing to restore but its counters. Words are
-folded into one another by the finaliser of splitmix64, a bijection of 64 bits in which every input bit reaches every
-output bit. It is no cipher: who chooses account ids freely can make two of them collide.
+There is no generator state. What node n draws in epoch e doesn't depend on earlier draws, on the batch or on the
+worker, and a run that resumes after a kill restores only its counters. Words are combined with the finaliser of
+splitmix64, a bijection on 64 bits in which every input bit affects every output bit. It is not cryptographic: an
+attacker who chooses account ids freely can make two of them collide.
 
-Compiled code calls ``fold`` and ``below`` itself; NumPy code calls ``stream``, ``words`` and ``permutation``.
+Compiled code calls ``fold`` and ``below`` directly; NumPy code calls ``stream``, ``words`` and ``permutation``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ALL = (1 << 64) - 1
 
 
 class Purpose(IntEnum):
-    """What randomness is for. Two purposes never share a word, so a new one disturbs no old one."""
+    """What random numbers are used for. Purposes never share a word, so adding one doesn't change the others."""
 
     ORDER = 1
     NEIGHBOURS = 2
@@ -35,7 +35,7 @@ class Purpose(IntEnum):
 
 @jit
 def mix(word: np.uint64) -> np.uint64:
-    """The finaliser of splitmix64 (Steele, Lea, Flood 2014, in Stafford's variant 13)."""
+    """The finaliser of splitmix64 (Steele, Lea and Flood 2014, Stafford's variant 13)."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return word ^ (word >> np.uint64(31))
@@ -43,16 +43,16 @@ def mix(word: np.uint64) -> np.uint64:
 
 @jit
 def fold(state: np.uint64, word: np.uint64) -> np.uint64:
-    """A word that depends on every bit of both."""
-    # The sum keeps zeros from staying zeros; mixing twice keeps the two from cancelling each other.
+    """Combine a state and a word into a word that depends on every bit of both."""
+    # The sum keeps zeros from staying zeros. Mixing twice keeps state and word from cancelling each other out.
     return mix(state ^ mix(word + _GOLDEN))
 
 
 @jit
 def below(word: np.uint64, bound: int) -> np.int64:
-    """A number in [0, bound) from a random word, for 1 <= bound <= 2^32: the upper half of word * bound.
+    """Map a random word to a number in [0, bound), for 1 <= bound <= 2^32: the upper half of word * bound.
 
-    Off from uniform by less than bound / 2^64, and free of division and floats: the same on every machine.
+    The bias is below bound / 2^64. No division and no floats: the result is the same on every machine.
     """
     size = np.uint64(bound)
     upper = (word >> np.uint64(32)) * size
@@ -61,16 +61,16 @@ def below(word: np.uint64, bound: int) -> np.int64:
 
 
 def stream(seed: int, purpose: Purpose, epoch: int = 0) -> np.uint64:
-    """The state from which everything drawn for a purpose in an epoch is folded."""
+    """The state for all draws of one purpose in one epoch."""
     state = np.uint64(0)
     for word in (seed, int(purpose), epoch):
         state = np.uint64(fold(state, np.uint64(word & _ALL)))
     return state
 
 
-def seed_of(seed: int, purpose: Purpose, epoch: int, place: int) -> int:
-    """A seed for somebody else's generator, as a pure function of the place in the run."""
-    return int(fold(stream(seed, purpose, epoch), np.uint64(place))) >> 1  # torch takes 63 bits
+def seed_of(seed: int, purpose: Purpose, epoch: int, position: int) -> int:
+    """A seed for the generator of another library, a pure function of the position in the run."""
+    return int(fold(stream(seed, purpose, epoch), np.uint64(position))) >> 1  # torch takes 63 bits
 
 
 @jit
@@ -83,13 +83,13 @@ def words(state: np.uint64, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def permutation(seed: int, epoch: int, num_items: int) -> NDArray[np.int64]:
-    """The order in which an epoch visits its items: a pure function of seed, epoch and their number."""
+    """The order in which an epoch visits its items: a pure function of seed, epoch and the number of items."""
     return _shuffled(stream(seed, Purpose.ORDER, epoch), num_items)
 
 
 @jit
 def _shuffled(state: np.uint64, num_items: int) -> NDArray[np.int64]:
-    """Fisher and Yates, with a counter for a generator."""
+    """A Fisher-Yates shuffle that draws from a counter instead of a generator."""
     order = np.arange(num_items)
     for last in range(num_items - 1, 0, -1):
         other = below(fold(state, np.uint64(last)), last + 1)

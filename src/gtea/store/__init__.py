@@ -1,1 +1,1 @@
-"""The event store on disk: built once, memory-mapped, seen through views that hide the future."""
+"""The read side of the event store: memory-mapped arrays, read through views that hide the future."""

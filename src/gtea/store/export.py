@@ -1,4 +1,4 @@
-"""The events back out, in time order, with the accounts' ids and the columns' own names."""
+"""Export events to Parquet or CSV, in time order, with the original account ids and column names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BATCH = 1 << 18
 
 @dataclass(frozen=True)
 class EventRows:
-    """Events by node number, in time order; ties keep the order of the store."""
+    """Events between node numbers, in time order. Ties keep the order of the store."""
 
     src: NDArray[np.int32]
     dst: NDArray[np.int32]
@@ -34,7 +34,7 @@ class EventRows:
 
 
 def events_in_time_order(view: View, batch: int = _BATCH) -> Iterator[EventRows]:
-    """Every event before the cut, oldest first."""
+    """Yield all events before the cut in batches, oldest first."""
     arrays = view.arrays
     order = np.argsort(arrays.event_time, kind="stable")
     order = order[: np.searchsorted(arrays.event_time[order], view.cut)]
@@ -52,10 +52,10 @@ def events_in_time_order(view: View, batch: int = _BATCH) -> Iterator[EventRows]
 
 
 def export_events(view: View, out: Path, format: Literal["parquet", "csv"], progress: Progress = no_progress) -> int:
-    """Write every event before the cut to a file; returns how many.
+    """Write all events before the cut to a file, and return their number.
 
-    Calendar times are written as UTC timestamps, which no reader can take for another unit; steps as integers.
-    Reading the file in again gives the same store.
+    Calendar times are written as UTC timestamps, so that their unit is unambiguous. Steps are written as integers.
+    Ingesting the file gives the same store.
     """
     if out.is_dir():
         raise UsageError(f"{out}: is a folder. Name the file to write.")
@@ -79,11 +79,11 @@ def export_events(view: View, out: Path, format: Literal["parquet", "csv"], prog
 def _schema(view: View) -> pa.Schema:
     store = view.store
     columns = store.manifest.schema["columns"]
-    moment = pa.int64() if store.unit == "step" else pa.timestamp(store.unit, tz="UTC")
+    time_type = pa.int64() if store.unit == "step" else pa.timestamp(store.unit, tz="UTC")
     fields = [
         (columns["src"], pa.large_string()),
         (columns["dst"], pa.large_string()),
-        (columns["time"], moment),
+        (columns["time"], time_type),
     ]
     fields += [(name, pa.float32()) for name in store.features]
     fields += [(name, pa.large_string()) for name in store.categorical]
@@ -100,7 +100,7 @@ def _table(view: View, rows: EventRows, schema: pa.Schema) -> pa.Table:
 
 
 def _as_text(schema: pa.Schema) -> pa.Schema:
-    """Timestamps as text: Arrow's own CSV form leaves the T out, and ISO 8601 wants it."""
+    """The schema with timestamps as text: Arrow's CSV writer omits the T that ISO 8601 requires."""
     kinds = [pa.string() if pa.types.is_timestamp(field.type) else field.type for field in schema]
     return pa.schema([field.with_type(kind) for field, kind in zip(schema, kinds, strict=True)])
 

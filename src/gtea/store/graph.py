@@ -1,7 +1,8 @@
-"""A view as compiled code sees it, and the two binary searches that keep compiled code before the cut.
+"""A view for compiled code, and the binary searches that keep compiled code before the cut.
 
-This is the view's promise once more, for code that can't call its methods: a node's slots before the cut are a prefix
-of its slots, an edge's events before the cut a prefix of its events. Every kernel goes through these two functions.
+Compiled code can't call the methods of a view, so the same rule is implemented here again: a node's slots before the
+cut are a prefix of its slots, and an edge's events before the cut are a prefix of its events. Every kernel uses
+``visible_slots`` and ``visible_events``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from gtea.store.view import View
 
 
 class Graph(NamedTuple):
-    """The arrays that kernels read, and the cut."""
+    """The arrays that kernels read, and the cut that they must respect."""
 
     cut: int
     node_offset: NDArray[np.int64]
@@ -35,12 +36,15 @@ class Graph(NamedTuple):
 
 
 def graph_of(view: View) -> Graph:
-    """The view for compiled code. Nothing is copied."""
+    """Convert a view for compiled code. Nothing is copied."""
     return Graph(view.cut, *(_read_only(getattr(view.arrays, name)) for name in Graph._fields[1:]))
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Mapped arrays are read-only and empty ones are not; numba would compile each kernel for every mixture."""
+    """A read-only view of an array.
+
+    Mapped arrays are read-only and empty ones are not. Numba would compile each kernel for every combination.
+    """
     sealed = array.view()
     sealed.flags.writeable = False
     return sealed
@@ -48,8 +52,8 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 @jit
 def first_not_before(values: NDArray[np.int64], start: int, stop: int, limit: int) -> int:
-    """The first place in the ordered ``values[start:stop]`` that is not below the limit, or ``stop``."""
-    # Most nodes and edges end before the cut: one look at the last value saves the search.
+    """The first index in the sorted ``values[start:stop]`` whose value is not below the limit, or ``stop``."""
+    # Most nodes and edges end before the cut: checking the last value first saves the search.
     if stop > start and values[stop - 1] < limit:
         return stop
     while start < stop:
@@ -79,7 +83,7 @@ def visible_events(graph: Graph, edge: int) -> tuple[int, int]:
 
 @jit
 def edge_between(graph: Graph, a: int, b: int) -> int:
-    """The edge with these ends in this order, or -1. Whether it has an event before the cut is not looked at."""
+    """The edge with these ends in this order, or -1. It may have no event before the cut."""
     low, high = 0, len(graph.edge_a)
     while low < high:
         middle = (low + high) // 2

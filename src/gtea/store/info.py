@@ -1,4 +1,4 @@
-"""``gtea info``: what is in a store, in numbers."""
+"""Summary statistics of a store, for ``gtea info``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PERCENTILES = (0, 25, 50, 75, 90, 99, 100)
 
 
 def describe(store: Store) -> dict[str, Any]:
-    """Counts, time span, features, and how degrees and history lengths are spread."""
+    """Counts, time span, features, and the distributions of degrees and history lengths."""
     span = store.manifest.time
     degrees, lengths = np.diff(store.arrays.node_offset), np.diff(store.arrays.edge_offset)
     return {
@@ -43,7 +43,7 @@ def describe(store: Store) -> dict[str, Any]:
 
 
 def histogram(values: NDArray[np.int64]) -> list[tuple[str, int]]:
-    """How many values lie in 0, 1, 2-3, 4-7, ...: heavy tails need bins that double."""
+    """Count values in bins 0, 1, 2-3, 4-7, ...: the bins double because the tails are heavy."""
     if not len(values):
         return []
     top = int(values.max()).bit_length()

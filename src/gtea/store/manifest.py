@@ -1,4 +1,4 @@
-"""What a store says about itself: ``manifest.json``, the one file that makes a folder a store."""
+"""The manifest of a store, ``manifest.json``, and the mapping of the arrays that it describes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REPORT = "data_report.json"
 
 @dataclass(frozen=True)
 class Manifest:
-    """Counts, schema, the digest of every array, where the data came from, and what became of every row."""
+    """Counts, schema, the digest of every array, the sources of the data, and what happened to every row."""
 
     folder: str
     counts: dict[str, int]
@@ -30,7 +30,7 @@ class Manifest:
     time: dict[str, Any]
     """unit (s, us, ns or step), first and last stored time (None for an empty store)."""
     schema: dict[str, Any]
-    """How the input was read; an append reads by it."""
+    """How the input was read. Appends use the same schema."""
     arrays: dict[str, dict[str, Any]]
     """name -> file, dtype, shape, bytes, sha256."""
     sources: list[dict[str, Any]]
@@ -42,19 +42,19 @@ class Manifest:
 
     @property
     def digest(self) -> str:
-        """One sha256 over the content of all arrays: two stores with equal digests hold the same bytes."""
+        """The sha256 over the content of all arrays. Stores with equal digests hold the same bytes."""
         lines = [f"{name} {array['sha256']}\n" for name, array in sorted(self.arrays.items())]
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
-        """The manifest as it stands in the file, the most telling parts first."""
+        """The content of ``manifest.json``, short and important parts first."""
         fields = dataclasses.asdict(self)
         order = ["format", "format_version", "gtea_version", "created", "folder", "counts", "time", "schema"]
         return {name: fields[name] for name in (*order, "arrays", "sources", "data_report")}
 
 
 def read_manifest(store: Path) -> Manifest:
-    """Read and check a store's manifest."""
+    """Read and validate a store's manifest."""
     path = store / MANIFEST
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -67,7 +67,7 @@ def read_manifest(store: Path) -> Manifest:
         raise StoreError(f"{path}: is not the manifest of a gtea store. Check the path.")
     if content.get("format_version") != FORMAT_VERSION:
         raise StoreError(
-            f"{store}: has format version {content.get('format_version')}, and this gtea reads {FORMAT_VERSION}. "
+            f"{store}: must have format version {FORMAT_VERSION} (got {content.get('format_version')}). "
             f"Use gtea {content.get('gtea_version')} or ingest again."
         )
     try:
@@ -77,13 +77,13 @@ def read_manifest(store: Path) -> Manifest:
 
 
 def map_array(folder: Path, described: dict[str, Any]) -> NDArray[Any]:
-    """Map one array into memory. Costs the same whatever its size."""
+    """Map one array into memory. The cost doesn't depend on its size."""
     path = folder / described["file"]
     size = path.stat().st_size
     if size != described["bytes"]:
         raise StoreError(
             f"{path}: must have {described['bytes']} bytes (got {size}). "
-            "The file was cut or written to; restore it from a backup or ingest again."
+            "The file was truncated or changed; restore it from a backup or ingest again."
         )
     shape = tuple(described["shape"])
     if size == 0:

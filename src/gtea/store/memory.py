@@ -1,7 +1,7 @@
-"""A store in memory, from columns of events: for tests, benchmarks and notebooks.
+"""Build a store in memory from columns of events, for tests, benchmarks and notebooks.
 
-The arrays are byte for byte what ``ingest`` would write for the same rows (a test holds them against each other),
-but nothing is checked, hashed or written, and everything must fit in memory.
+The arrays are byte for byte what ``ingest`` would write for the same rows (a test compares them). Nothing is
+validated, hashed or written, and everything must fit in memory.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def store_in_memory(
     unit: str = "s",
     directed: bool = False,
 ) -> Store:
-    """A store of the given events; ties in time keep the order of the rows. Self-loops are kept.
+    """Build a store of the given events. Ties in time keep the order of the rows. Self-loops are kept.
 
     Args:
-        nodes: The node table: account -> one value for each of ``node_features``.
+        nodes: The node table: account id -> one value for each of ``node_features``.
     """
     ids = table_from([_words(src), _words(dst), _words(list(nodes or {}))])
     words = {name: _words(column) for name, column in (categorical or {}).items()}
@@ -70,7 +70,7 @@ def store_of_numbers(
     unit: str = "s",
     directed: bool = False,
 ) -> Store:
-    """The same for events between accounts that are already numbered, and words that are already codes."""
+    """Like ``store_in_memory``, for events whose accounts are already numbered and whose categories are codes."""
     codes = categories or {}
     arrays = _string_arrays(NODE_IDS, accounts)
     for number, table in enumerate(vocabularies):
@@ -134,7 +134,7 @@ def _rows(columns: Sequence[NDArray[Any]], order: NDArray[np.int64], dtype: type
 
 
 def _slot_arrays(arrays: dict[str, NDArray[Any]], num_nodes: int) -> dict[str, NDArray[Any]]:
-    """Both ends' slots, each node's ordered by (first event, edge)."""
+    """The slots of both ends of every edge, ordered by (node, first event, edge)."""
     a, b, first = arrays["edge_a"], arrays["edge_b"], arrays["edge_first_time"]
     edge = np.arange(len(a))
     other = np.flatnonzero(a != b)

@@ -1,14 +1,14 @@
-"""How a store comes into being and changes: one rename, and the old one stays whole until then.
+"""Create and update a store atomically: a single rename publishes the new version.
 
-    STORE/manifest.json      names the current version; replaced in one step, always last
-    STORE/data_report.json   the current version's data report, for people
-    STORE/v000001/           the arrays of a version; never changed once it is there
-    STORE/.new-xxxxxxxx/     scratch of a running append or overwrite
-    .STORE.new-xxxxxxxx/     beside it: scratch of a first ingest; the store inside it is renamed into place
+    STORE/manifest.json      names the current version; replaced atomically, always last
+    STORE/data_report.json   the data report of the current version, in a readable copy
+    STORE/v000001/           the arrays of a version; never changed after it is published
+    STORE/.new-xxxxxxxx/     scratch folder of a running append or overwrite
+    .STORE.new-xxxxxxxx/     next to the store: scratch folder of a first ingest, renamed into place at the end
 
-A killed process leaves at most a scratch folder or a version that no manifest names. Both are swept by the
-next writer. Advisory locks tell what is in use: a writer locks its scratch and the store's folder, a reader
-the version it has open, so nothing is swept under anybody's hands and a crash frees every lock by itself.
+A killed process leaves at most a scratch folder or a version that no manifest names. The next writer deletes both.
+Advisory locks show what is in use: a writer locks its scratch folder and the store's folder, a reader locks the
+version that it has open. Folders in use are never deleted, and a crash releases every lock.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _VERSION = re.compile(r"v\d{6}")
 
 @contextlib.contextmanager
 def scratch_for(store: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """A scratch folder for a new store at a path where there is none yet, or for a store to be replaced."""
+    """Yield a scratch folder for a new store, or for one that replaces the store at this path."""
     if store.exists() and any(store.iterdir() if store.is_dir() else [store]):
         if not (store / MANIFEST).exists():
             raise UsageError(f"{store}: exists and is not a store. Choose another --out.")
@@ -38,27 +38,27 @@ def scratch_for(store: Path, *, overwrite: bool = False) -> Iterator[Path]:
             raise UsageError(
                 f"{store}: exists. Choose another --out, add to it with gtea append, or replace it with --overwrite."
             )
-        with writing(store) as inside:
-            yield inside
+        with writing(store) as scratch:
+            yield scratch
         return
     store.parent.mkdir(parents=True, exist_ok=True)
-    with _scratch(store.parent, f".{store.name}.new-") as beside:
-        yield beside
+    with _scratch(store.parent, f".{store.name}.new-") as scratch:
+        yield scratch
 
 
 @contextlib.contextmanager
 def writing(store: Path) -> Iterator[Path]:
-    """The right to change a store, and a scratch folder inside it. Only one process has it at a time."""
-    with _lock(store, exclusive=True) as mine:
-        if not mine:
+    """Lock a store for writing and yield a scratch folder inside it. Only one process can hold the lock."""
+    with _lock(store, exclusive=True) as acquired:
+        if not acquired:
             raise StoreError(f"{store}: another gtea process is writing to it. Wait until it has finished.")
         sweep(store)
-        with _scratch(store, ".new-") as inside:
-            yield inside
+        with _scratch(store, ".new-") as scratch:
+            yield scratch
 
 
 def publish(store: Path, built: Path, manifest: Manifest) -> None:
-    """Make the arrays in ``built`` (a folder in the scratch) the current version of the store."""
+    """Make the arrays in ``built``, a folder inside the scratch folder, the current version of the store."""
     sync_folder(built)
     if (store / MANIFEST).exists():
         built.rename(store / manifest.folder)
@@ -66,20 +66,20 @@ def publish(store: Path, built: Path, manifest: Manifest) -> None:
         write_json(store / MANIFEST, manifest.to_json())
         write_json(store / REPORT, manifest.data_report)
         return
-    whole = built.parent / "store"
-    whole.mkdir()
-    built.rename(whole / manifest.folder)
-    write_json(whole / REPORT, manifest.data_report)
-    write_json(whole / MANIFEST, manifest.to_json())
+    draft = built.parent / "store"
+    draft.mkdir()
+    built.rename(draft / manifest.folder)
+    write_json(draft / REPORT, manifest.data_report)
+    write_json(draft / MANIFEST, manifest.to_json())
     try:
-        whole.rename(store)
+        draft.rename(store)
     except OSError as error:
-        raise StoreError(f"{store}: somebody else made it meanwhile. Choose another --out.") from error
+        raise StoreError(f"{store}: another process created it in the meantime. Choose another --out.") from error
     sync_folder(store.parent)
 
 
 def sweep(store: Path) -> None:
-    """Delete what a killed writer left in a store, and old versions that nobody reads any more."""
+    """Delete what killed writers left in a store, and old versions that no reader has open."""
     current = read_manifest(store).folder
     for entry in (*store.iterdir(), *store.parent.glob(f".{store.name}.new-*")):
         if ".new-" in entry.name or (_VERSION.fullmatch(entry.name) and entry.name != current):
@@ -94,7 +94,7 @@ def _scratch(parent: Path, prefix: str) -> Iterator[Path]:
         folder = parent / f"{prefix}{secrets.token_hex(4)}"
         folder.mkdir()
         with _lock(folder, exclusive=True):
-            if not folder.exists():  # swept between mkdir and lock by somebody who took it for stale
+            if not folder.exists():  # another writer swept it as stale between mkdir and lock
                 continue
             try:
                 yield folder
@@ -111,7 +111,7 @@ def _sweep_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _lock(folder: Path, *, exclusive: bool) -> Iterator[bool]:
-    """Hold an advisory lock on a folder while the body runs; yields whether it could be had."""
+    """Hold an advisory lock on a folder while the body runs. Yields whether the lock was acquired."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield try_lock(handle, exclusive=exclusive)
@@ -120,6 +120,6 @@ def _lock(folder: Path, *, exclusive: bool) -> Iterator[bool]:
 
 
 def next_folder(store: Path) -> str:
-    """The name of the version after the newest one, published or not."""
+    """The folder name of the next version: one after the newest folder, published or not."""
     numbers = [int(p.name[1:]) for p in store.glob("v*") if _VERSION.fullmatch(p.name)] if store.exists() else []
     return f"v{max(numbers, default=0) + 1:06d}"

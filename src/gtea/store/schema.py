@@ -1,4 +1,4 @@
-"""How input is read: what is fixed for the life of a store, and what may differ from delivery to delivery."""
+"""The schema of a store: how its input is read, and which columns it has. Fixed for the life of the store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Format = Literal["auto", "csv", "tsv", "parquet", "jodie"]
 
 @dataclass(frozen=True)
 class Schema:
-    """How input is read. Kept in the manifest, so that an append reads the same way."""
+    """How input is read. Saved in the manifest, so that appends read their input in the same way."""
 
     columns: EventColumns
     node_columns: NodeColumns | None = None
@@ -27,12 +27,12 @@ class Schema:
     max_degree: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """The schema as it stands in the manifest."""
+        """The schema as JSON for the manifest."""
         return dataclasses.asdict(self)
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> Schema:
-        """The schema of a manifest."""
+        """Read the schema from a manifest."""
         names, nodes = content["columns"], content["node_columns"]
         features, categorical = tuple(names["features"]), tuple(names["categorical"])
         columns = EventColumns(names["src"], names["dst"], names["time"], features, categorical)
@@ -42,7 +42,7 @@ class Schema:
 
 @dataclass(frozen=True)
 class EventShape:
-    """What an event carries besides its pair and time, by the names of the staged columns: f0.. and c0.."""
+    """The internal column names of an event's features (f0, f1, ...) and categories (c0, c1, ...)."""
 
     features: tuple[str, ...]
     categorical: tuple[str, ...]
@@ -50,7 +50,7 @@ class EventShape:
 
 @dataclass(frozen=True)
 class EventColumns:
-    """The names, in the input, of the parts of an event."""
+    """The names of an event's columns in the input."""
 
     src: str
     dst: str
@@ -65,14 +65,14 @@ class EventColumns:
 
     @property
     def shape(self) -> EventShape:
-        """The names that the features have inside, where the user's own can't clash with ours."""
+        """The internal column names. They keep the user's names from conflicting with ours in SQL."""
         features = tuple(f"f{i}" for i in range(len(self.features)))
         return EventShape(features, tuple(f"c{i}" for i in range(len(self.categorical))))
 
 
 @dataclass(frozen=True)
 class NodeColumns:
-    """The names, in the node table, of the account id and the features."""
+    """The names of the account id column and the feature columns in the node table."""
 
     node_id: str
     features: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""An open store: what it holds, who is in it, and the one door to its events, ``as_of``."""
+"""An open store: its counts, accounts and arrays, and ``as_of``, through which events are read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ATTEMPTS = 5
 
 @dataclass(frozen=True)
 class StoreArrays:
-    """The mapped arrays, named as in docs/store-format.md. Reach events through a view, not through these."""
+    """The mapped arrays, named as in docs/store-format.md. Read events through a view, not directly from here."""
 
     node_offset: NDArray[np.int64]
     slot_neighbour: NDArray[np.int32]
@@ -42,7 +42,7 @@ class StoreArrays:
 
 
 class Store:
-    """A version of a store, opened for reading. It stays as it is, whatever is appended meanwhile."""
+    """One version of a store, opened for reading. Later appends don't change it."""
 
     def __init__(self, path: Path, manifest: Manifest, mapped: dict[str, NDArray[Any]]) -> None:
         self.path = path
@@ -51,20 +51,20 @@ class Store:
         self.accounts = _strings(mapped, NODE_IDS)
         self.vocabularies = tuple(_strings(mapped, vocabulary_name(i)) for i in range(len(self.categorical)))
         self.node_features = mapped.get("node_features")
-        """Static features from the node table, one row an account, or None."""
+        """Static features from the node table, one row per account, or None."""
         self.node_in_table = mapped.get("node_in_table")
-        """Whether an account had a row in the node table (its features are zeros if not), or None."""
+        """Whether each account has a row in the node table (if not, its features are zeros), or None."""
 
     @staticmethod
     def open(path: str | os.PathLike[str]) -> Store:
-        """Open the current version. Costs milliseconds, whatever the size: nothing is read but the manifest."""
+        """Open the current version. Takes milliseconds for any size: only the manifest is read."""
         folder = Path(path).absolute()
         for attempt in range(_ATTEMPTS):
             manifest = read_manifest(folder)
             try:
                 return _open_version(folder, manifest)
             except FileNotFoundError as error:
-                # Perhaps a writer published a newer version and swept this one between our two looks.
+                # A writer may have published a newer version and deleted this one after we read the manifest.
                 if attempt == _ATTEMPTS - 1 or read_manifest(folder).folder == manifest.folder:
                     raise StoreError(
                         f"{error.filename}: is missing from the store. Restore it from a backup or ingest again."
@@ -72,7 +72,7 @@ class Store:
         raise AssertionError("unreachable")
 
     def __sklearn_clone__(self) -> Store:
-        """The store itself: it never changes, so that clones of an estimator may share it, and nothing is copied."""
+        """Return the store itself. It never changes, so clones of an estimator can share it."""
         return self
 
     def __repr__(self) -> str:
@@ -81,22 +81,22 @@ class Store:
 
     @property
     def num_nodes(self) -> int:
-        """How many accounts the store knows."""
+        """Number of accounts."""
         return self.manifest.counts["nodes"]
 
     @property
     def num_edges(self) -> int:
-        """How many pairs have a history (ordered pairs in a directed store)."""
+        """Number of pairs that have a history (ordered pairs in a directed store)."""
         return self.manifest.counts["edges"]
 
     @property
     def num_events(self) -> int:
-        """How many events the store holds."""
+        """Number of events."""
         return self.manifest.counts["events"]
 
     @property
     def directed(self) -> bool:
-        """Whether the two directions of a pair are two edges."""
+        """Whether the two directions of a pair are separate edges."""
         return bool(self.manifest.schema["directed"])
 
     @property
@@ -116,32 +116,32 @@ class Store:
 
     @property
     def report(self) -> dict[str, Any]:
-        """The data report: what became of every row of the input."""
+        """The data report: what happened to every row of the input."""
         return self.manifest.data_report
 
     @property
     def digest(self) -> str:
-        """One sha256 over the content of all arrays."""
+        """The sha256 over the content of all arrays."""
         return self.manifest.digest
 
     @property
     def end(self) -> int:
-        """The first time after the last event."""
+        """The smallest time after the last event."""
         last = self.manifest.time["last"]
         return 0 if last is None else int(last) + 1
 
-    def as_of(self, moment: Instant | None = None) -> View:
-        """The store as it was just before a moment: no event at or after it can be reached. Free to make.
+    def as_of(self, instant: Instant | None = None) -> View:
+        """A view of the store just before an instant, without the events at or after it. Costs nothing to make.
 
         Args:
-            moment: A stored time (an int in ``unit``), a datetime, or text: ISO 8601, or a number in the unit that
-                the input had. None stands for just after the last event.
+            instant: A stored time (an int in ``unit``), a datetime, or text: ISO 8601, or a number in the unit of the
+                input. None means just after the last event.
         """
-        cut = self.end if moment is None else parse_instant(moment, self.unit, self.manifest.schema["time_unit"])
+        cut = self.end if instant is None else parse_instant(instant, self.unit, self.manifest.schema["time_unit"])
         return View(self, cut)
 
     def node(self, account: str) -> int:
-        """The number of an account."""
+        """The node number of an account."""
         number = self.accounts.find(account)
         if number < 0:
             raise DataError(
@@ -151,11 +151,11 @@ class Store:
         return number
 
     def account(self, node: int) -> str:
-        """The id of the account with that number."""
+        """The account id of a node."""
         return self.accounts[node]
 
     def date(self, time: int) -> str:
-        """A stored time for people."""
+        """A stored time as readable text."""
         return date_text(time, self.unit)
 
 
@@ -163,7 +163,7 @@ def _open_version(folder: Path, manifest: Manifest) -> Store:
     version = folder / manifest.folder
     handle = os.open(version, os.O_RDONLY)
     try:
-        # Shared with other readers; keeps a writer from sweeping the version while this store is in use.
+        # Shared with other readers. Keeps writers from deleting the version while this store is open.
         try_lock(handle, exclusive=False)
         mapped = {name: map_array(version, described) for name, described in manifest.arrays.items()}
         store = Store(folder, manifest, mapped)

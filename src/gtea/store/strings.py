@@ -1,8 +1,8 @@
-"""A table of distinct strings in canonical order: account ids, and the words of a category.
+"""Tables of distinct strings in canonical order: account ids, and the words of a categorical column.
 
-The order is shorter strings first, equally long ones by their UTF-8 bytes. It makes the table the same whatever order
-the input had, lets a look-up be a binary search over the mapped file, keeps old numbers in order when new strings are
-merged in, and is the order of the numbers where the strings are whole numbers.
+Shorter strings come first, strings of equal length are ordered by their UTF-8 bytes. With this order the table doesn't
+depend on the order of the input, a lookup is a binary search over the mapped file, merging new strings keeps the old
+ones in order, and strings of whole numbers are in numerical order.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-# Below this share of the table, one binary search for each string beats hashing the whole table.
-_HASHING_PAYS = 64
+# With fewer queries than 1/64 of the table, binary searches are faster than hashing the whole table.
+_HASHING_RATIO = 64
 
 
 class StringTable:
-    """Strings by number and numbers by string, straight from two memory-mapped arrays."""
+    """Maps numbers to strings and strings to numbers, directly on two memory-mapped arrays."""
 
     def __init__(self, offsets: NDArray[np.int64], data: NDArray[np.uint8]) -> None:
         self.offsets = offsets
@@ -33,7 +33,7 @@ class StringTable:
         return self._bytes(number).decode()
 
     def find(self, text: str) -> int:
-        """The number of a string, or -1. A binary search: it touches about log2(n) pages, whatever the size."""
+        """The number of a string, or -1. A binary search that touches about log2(n) pages."""
         wanted = text.encode()
         rank = len(wanted), wanted
         low, high = 0, len(self)
@@ -46,8 +46,8 @@ class StringTable:
         return low if low < len(self) and self._bytes(low) == wanted else -1
 
     def find_many(self, texts: Sequence[str] | pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
-        """The number of each string, -1 where there is none."""
-        if len(texts) * _HASHING_PAYS < len(self):
+        """The number of each string, or -1 if it is not in the table."""
+        if len(texts) * _HASHING_RATIO < len(self):
             plain: Iterable[Any] = texts.to_pylist() if isinstance(texts, pa.Array | pa.ChunkedArray) else texts
             return np.array([self.find(text) for text in plain], dtype=np.int64)
         queries = texts if isinstance(texts, pa.Array | pa.ChunkedArray) else pa.array(texts, pa.large_string())
@@ -55,15 +55,15 @@ class StringTable:
         return np.asarray(pc.fill_null(found, -1)).astype(np.int64)
 
     def take(self, numbers: NDArray[np.integer[Any]]) -> pa.LargeStringArray:
-        """The strings of many numbers."""
+        """The strings with the given numbers."""
         return self.to_arrow().take(pa.array(numbers))
 
     def to_arrow(self) -> pa.LargeStringArray:
-        """The whole table as an Arrow array over the mapped files. Nothing is copied."""
+        """The whole table as an Arrow array on the mapped files. Nothing is copied."""
         return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(self.offsets), pa.py_buffer(self.data))
 
     def _rank(self, number: int) -> tuple[int, bytes]:
-        """What the table is ordered by."""
+        """The sort key of a string."""
         content = self._bytes(number)
         return len(content), content
 
@@ -72,13 +72,13 @@ class StringTable:
 
 
 def merge_tables(old: StringTable, new: StringTable) -> tuple[StringTable, NDArray[np.int64], NDArray[np.int64]]:
-    """The union of two tables, and where the strings of each have gone. Both maps are increasing."""
+    """The union of two tables, and for each table the new numbers of its strings. Both maps are increasing."""
     table = table_from([old.to_arrow(), new.to_arrow()])
     return table, table.find_many(old.to_arrow()), table.find_many(new.to_arrow())
 
 
 def table_from(columns: Sequence[pa.LargeStringArray]) -> StringTable:
-    """The table of all strings in some columns."""
+    """A table of all strings in some columns."""
     strings = pc.unique(pa.chunked_array(columns, pa.large_string()))
     # Arrow compares strings by their bytes.
     ranked = pa.table({"length": pc.binary_length(strings), "string": strings})
@@ -88,7 +88,7 @@ def table_from(columns: Sequence[pa.LargeStringArray]) -> StringTable:
 
 def table_of(strings: pa.LargeStringArray) -> StringTable:
     """A table of strings that are already distinct and in order."""
-    array = pa.concat_arrays([strings])  # an array of its own: no offset, no slack
+    array = pa.concat_arrays([strings])  # a copy: no offset, no unused bytes
     if len(array) == 0:
         return StringTable(np.zeros(1, np.int64), np.zeros(0, np.uint8))
     _, offsets, data = array.buffers()

@@ -1,4 +1,9 @@
-"""Reading the moment that a user names as a stored time."""
+"""Time units: stored times, and instants given by the user.
+
+Times are stored as int64 counts of a unit: seconds, microseconds or nanoseconds since 1970-01-01 UTC, or steps of a
+counter. ``parse_instant`` converts an instant that the user gives (a number, a date or a datetime) to a stored time.
+``date_text``, ``unit_ratio`` and ``stored_per_second`` format and convert stored times.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +18,9 @@ import numpy as np
 from gtea.errors import UsageError
 
 Instant = int | np.integer[Any] | str | dt.datetime
+"""A stored time, a datetime, or text with a number or an ISO 8601 date."""
 
-_MOST_DIGITS = 30
+_MAX_EXPONENT = 30
 
 _SECONDS = {
     "s": Fraction(1),
@@ -25,45 +31,47 @@ _SECONDS = {
 }
 
 TimeUnit = Literal["auto", "s", "ms", "us", "ns", "days", "step"]
+"""The unit of times in the input."""
 
 StoredUnit = Literal["s", "us", "ns", "step"]
+"""The unit of times in the store."""
 
 UNITS_PER_SECOND = {"s": 1, "us": 10**6, "ns": 10**9}
-"""How many of a stored calendar unit make a second."""
+"""How many units are in a second, for each stored calendar unit."""
 
 
-def parse_instant(moment: Instant, unit: str, input_unit: str) -> int:
-    """The smallest stored time that is not before the moment.
+def parse_instant(instant: Instant, unit: str, input_unit: str) -> int:
+    """The smallest stored time that is not before the instant.
 
-    Rounding up keeps the promise at the edge: with times in whole seconds, ``as_of`` half past a second hides
-    the next second and shows this one.
+    Rounding up makes the cut exact. With times in whole seconds, a cut half a second after second s still shows the
+    events of second s and hides those of the next one.
     """
-    if isinstance(moment, np.integer):  # as grids and frames hold them
-        moment = int(moment)
-    if isinstance(moment, bool) or not isinstance(moment, int | str | dt.datetime):
+    if isinstance(instant, np.integer):  # from arrays, frames and parameter grids
+        instant = int(instant)
+    if isinstance(instant, bool) or not isinstance(instant, int | str | dt.datetime):
         raise UsageError(
-            f"as_of: must be a whole number of {unit!r}, a datetime or ISO 8601 text (got {moment!r}). Convert it."
+            f"as_of: must be a whole number of {unit!r}, a datetime or ISO 8601 text (got {instant!r}). Convert it."
         )
-    if isinstance(moment, int):
-        return moment
-    if isinstance(moment, str):
+    if isinstance(instant, int):
+        return instant
+    if isinstance(instant, str):
         try:
-            number = decimal.Decimal(moment.strip())
-            if not number.is_finite() or number.adjusted() > _MOST_DIGITS:  # 1e999999999 is no moment
+            number = decimal.Decimal(instant.strip())
+            if not number.is_finite() or number.adjusted() > _MAX_EXPONENT:  # 1e999999999 is not a time
                 raise ValueError
             return _number(Fraction(number), unit, input_unit)
         except (ValueError, decimal.InvalidOperation):
-            moment = _date(moment)
+            instant = _date(instant)
     if unit == "step":
-        raise UsageError(f"as_of: this store counts steps, not dates (got {moment}). Give a whole number.")
-    zoned = moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
+        raise UsageError(f"as_of: this store counts steps, not dates (got {instant}). Give a whole number.")
+    zoned = instant if instant.tzinfo else instant.replace(tzinfo=dt.UTC)
     elapsed = zoned - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
     micros = (elapsed.days * 86_400 + elapsed.seconds) * 10**6 + elapsed.microseconds
     return math.ceil(Fraction(micros * UNITS_PER_SECOND[unit], 10**6))
 
 
 def _number(value: Fraction, unit: str, input_unit: str) -> int:
-    """A bare number means what it meant in the input; where the input had dates, it is a stored time."""
+    """A bare number is in the unit of the input. If the input had dates, it is a stored time."""
     if unit == "step" or input_unit not in _SECONDS:
         return math.ceil(value)
     return math.ceil(value * _SECONDS[input_unit] * UNITS_PER_SECOND[unit])
@@ -79,25 +87,25 @@ def _date(text: str) -> dt.datetime:
 
 
 def date_text(value: int, unit: str) -> str:
-    """A stored time for people: ISO 8601 in UTC, or the bare count for steps and dates beyond the calendar."""
+    """A stored time as text: ISO 8601 in UTC, the count itself for steps, the year for dates beyond the calendar."""
     if unit == "step":
         return str(value)
     per_second = UNITS_PER_SECOND[unit]
     seconds, rest = divmod(value, per_second)
     try:
-        moment = dt.datetime(1970, 1, 1) + dt.timedelta(seconds=seconds)
+        date = dt.datetime(1970, 1, 1) + dt.timedelta(seconds=seconds)
     except OverflowError:
         return f"the year {seconds // 31_556_952 + 1970}"
     digits = len(str(per_second)) - 1
     fraction = f".{rest:0{digits}d}" if rest else ""
-    return f"{moment.isoformat()}{fraction}Z"
+    return f"{date.isoformat()}{fraction}Z"
 
 
 def unit_ratio(coarse: str, fine: str) -> int:
-    """How many of the finer stored unit make one of the coarser."""
+    """How many of the finer stored unit are in one of the coarser."""
     return 1 if coarse == fine else UNITS_PER_SECOND[fine] // UNITS_PER_SECOND[coarse]
 
 
 def stored_per_second(stored_unit: str) -> int:
-    """How many stored times make a second; a step counts as one."""
+    """How many of a stored unit are in a second. A step counts as a second."""
     return UNITS_PER_SECOND.get(stored_unit, 1)

@@ -1,8 +1,8 @@
-"""Every account's events in the order of their times, whoever they were with: as of one cut, in memory.
+"""An in-memory index of every account's events in time order, across all its neighbours, for one cut.
 
-On disk events stand pair by pair, which is what histories want. A model of single events asks otherwise: what were the
-last K events of this account before that moment, with anybody? With this index the answer is one binary search and K
-places. The price is a pass over the events before the cut and 16 bytes for each of their two ends.
+On disk, events are ordered by pair, which suits histories. A model of single events needs the last K events of an
+account before some time, with any neighbour. This index answers that with one binary search and K reads. It costs a
+pass over the events before the cut, and 16 bytes for each end of each event.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from gtea.store.graph import Graph, visible_events, visible_slots
 
 
 class Timeline(NamedTuple):
-    """Node i owns places offset[i] : offset[i + 1], in time order; events at one time in the order of their slots."""
+    """Node i owns entries offset[i] : offset[i + 1], in time order. Ties keep the order of the slots."""
 
     offset: NDArray[np.int64]
     time: NDArray[np.int64]
     slot: NDArray[np.int32]
-    """The slot among the node's own, from 0: it knows the other end and the edge."""
+    """The index of the slot among the node's slots. It gives the neighbour and the edge."""
     back: NDArray[np.int32]
-    """The event, counted back from the end of its edge's events before the cut."""
+    """The event's position, counted back from the end of its edge's events before the cut (1: the last one)."""
 
 
 @jit
 def timeline_of(graph: Graph) -> Timeline:
-    """The index of a view's events."""
+    """Build the index of a view's events."""
     num_nodes = len(graph.node_offset) - 1
     offset = np.zeros(num_nodes + 1, dtype=np.int64)
     for node in range(num_nodes):
@@ -42,12 +42,12 @@ def timeline_of(graph: Graph) -> Timeline:
     slots, back = np.empty(offset[-1], dtype=np.int32), np.empty(offset[-1], dtype=np.int32)
     for node in range(num_nodes):
         start, stop = visible_slots(graph, node)
-        place = offset[node]
+        entry = offset[node]
         for slot in range(start, stop):
             first, end = visible_events(graph, graph.slot_edge[slot])
             for event in range(first, end):
-                time[place], slots[place], back[place] = graph.event_time[event], slot - start, end - event
-                place += 1
+                time[entry], slots[entry], back[entry] = graph.event_time[event], slot - start, end - event
+                entry += 1
         if stop - start > 1:
             own = slice(offset[node], offset[node + 1])
             order = np.argsort(time[own], kind="mergesort")  # stable: ties keep the order of the slots

@@ -1,4 +1,4 @@
-"""``gtea verify``: every digest and every promise of the format, checked against the bytes on disk."""
+"""Check every digest and every invariant of the store format against the bytes on disk, for ``gtea verify``."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _CHUNK = 1 << 22
 
 
 def verify(path: Path, progress: Callable[[str, float | None], None]) -> list[str]:
-    """What is wrong with a store, one line for each fault; an empty list means that all is well."""
+    """Return the faults of a store, one line for each. An empty list means that the store is intact."""
     manifest = read_manifest(path)
     faults: list[str] = []
     for done, (name, described) in enumerate(manifest.arrays.items()):
         progress("checking digests", done / len(manifest.arrays))
         faults += _digest_faults(path / manifest.folder, name, described)
     if faults:
-        return faults  # invariants of damaged arrays would only repeat the bad news
+        return faults  # damaged arrays would break the invariants, too
     progress("checking invariants", None)
     store = Store.open(path)
     faults = [*_count_faults(store), *_string_faults(store), *_event_faults(store), *_slot_faults(store)]
-    _mend_report(path, manifest)
+    _fix_report(path, manifest)
     return faults
 
 
@@ -146,7 +146,7 @@ def _event_faults(store: Store) -> Iterator[str]:
 
 
 def _slot_faults(store: Store) -> Iterator[str]:
-    """The slots must be exactly what the edges say: rebuilt here in memory and compared."""
+    """Rebuild the slots from the edges in memory, and compare."""
     arrays = store.arrays
     a, b = arrays.edge_a, arrays.edge_b
     other = a != b
@@ -168,12 +168,12 @@ def _slot_faults(store: Store) -> Iterator[str]:
             yield f"{name}: doesn't agree with the edges"
 
 
-def _mend_report(path: Path, manifest: Manifest) -> None:
-    """The report beside the manifest is a copy for people; a kill may have left the one of the version before."""
+def _fix_report(path: Path, manifest: Manifest) -> None:
+    """Rewrite ``data_report.json``, a readable copy of the manifest's report, if a kill left it out of date."""
     try:
         current = json.loads((path / REPORT).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         current = None
     if current != manifest.data_report:
-        with contextlib.suppress(OSError):  # on read-only media the manifest's own copy must do
+        with contextlib.suppress(OSError):  # on read-only media, only the manifest's report is right
             write_json(path / REPORT, manifest.data_report)

@@ -1,8 +1,8 @@
-"""A store as of a time: the one place where the future is cut off.
+"""A store as of a cut: the one position that hides the future.
 
-A view holds a cut and nothing else; nothing is copied to make one. Every access finds by binary search how far
-it may look: a node's slots are ordered by first event, an edge's events by time, so what lies before the cut is
-a prefix of each. Whatever is made from a view alone can't know anything at or after its cut.
+A view is a store and a cut; nothing is copied to make one. A node's slots are ordered by first event and an edge's
+events by time, so what lies before the cut is a prefix of each, found by binary search. Anything computed from a view
+alone can't depend on events at or after its cut.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from gtea.store.store import Store, StoreArrays
 
 Node = int | str
-"""A node by its number, or an account by its id."""
+"""A node number, or an account id."""
 
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The edges of a node that have an event before the cut, in the order of their first events."""
+    """The edges of a node that have an event before the cut, ordered by their first events."""
 
     nodes: NDArray[np.int32]
     edges: NDArray[np.int64]
@@ -34,11 +34,11 @@ class Neighbours:
 
 @dataclass(frozen=True)
 class History:
-    """An edge's events before the cut, in time order, as one of its ends sees them."""
+    """An edge's events before the cut, in time order, as seen from one of its ends."""
 
     time: NDArray[np.int64]
     sent: NDArray[np.bool_]
-    """Whether the end that looks sent (True) or received."""
+    """Whether that end sent the event (True) or received it."""
     features: NDArray[np.float32]
     categories: NDArray[np.int32]
 
@@ -48,7 +48,7 @@ class History:
 
 @dataclass(frozen=True)
 class View:
-    """A store in which nothing has happened at or after ``cut``."""
+    """A store without the events at or after ``cut``."""
 
     store: Store
     cut: int
@@ -58,16 +58,16 @@ class View:
 
     @property
     def arrays(self) -> StoreArrays:
-        """The mapped arrays, for compiled code that keeps within ``slot_ranges`` and ``event_ranges``."""
+        """The mapped arrays. Callers must stay within ``slot_ranges`` and ``event_ranges``."""
         return self.store.arrays
 
     def degree(self, node: Node) -> int:
-        """How many neighbours a node has before the cut."""
+        """Number of neighbours of a node before the cut."""
         start, stop = self._slots(self._number(node))
         return stop - start
 
     def neighbours(self, node: Node) -> Neighbours:
-        """A node's edges before the cut: slices of the mapped arrays, so a hub costs what its slice costs."""
+        """A node's edges before the cut, as slices of the mapped arrays. Nothing is copied."""
         start, stop = self._slots(self._number(node))
         arrays = self.arrays
         return Neighbours(
@@ -77,9 +77,9 @@ class View:
         )
 
     def history(self, u: Node, v: Node) -> History:
-        """The events between two nodes before the cut, as ``u`` sees them; empty if there are none.
+        """The events between two nodes before the cut, as seen from ``u``. Empty if there are none.
 
-        In a directed store these are the events from ``u`` to ``v`` only.
+        In a directed store, these are only the events from ``u`` to ``v``.
         """
         first, second = self._number(u), self._number(v)
         edge = self._find_edge(first, second)
@@ -88,7 +88,7 @@ class View:
         return self.history_of(edge, first)
 
     def history_of(self, edge: int, seen_from: Node) -> History:
-        """The events of an edge before the cut, as one of its ends sees them."""
+        """The events of an edge before the cut, as seen from one of its ends."""
         start, stop = self.event_ranges(np.array([edge]))
         sent_when = 0 if self.arrays.edge_a[edge] == self._number(seen_from) else 1
         return self._history(int(start[0]), int(stop[0]), sent_when)
@@ -120,11 +120,11 @@ class View:
         return start, start + int(np.searchsorted(self.arrays.slot_first_time[start:end], self.cut))
 
     def _find_edge(self, u: int, v: int) -> int:
-        """The edge of a pair, or -1: edges are ordered by (a, b)."""
+        """The edge of a pair, or -1. A binary search: edges are ordered by (a, b)."""
         a, b = (u, v) if self.store.directed else (min(u, v), max(u, v))
         low, high = np.searchsorted(self.arrays.edge_a, [a, a + 1])
-        place = int(low) + int(np.searchsorted(self.arrays.edge_b[low:high], b))
-        return place if place < high and self.arrays.edge_b[place] == b else -1
+        position = int(low) + int(np.searchsorted(self.arrays.edge_b[low:high], b))
+        return position if position < high and self.arrays.edge_b[position] == b else -1
 
     def _history(self, start: int, stop: int, sent_when: int) -> History:
         arrays = self.arrays
@@ -142,7 +142,10 @@ def prefixes(
     stop: NDArray[np.int64],
     cut: int | NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Within each ordered range of ``values``, the part below the (or its own) cut. All binary searches go in step."""
+    """The part of each sorted range of ``values`` that is below the cut, one cut for all or one for each.
+
+    All binary searches run in lockstep.
+    """
     low, high = np.array(start), np.array(stop)
     cuts = np.broadcast_to(np.asarray(cut), low.shape)
     open_ranges = np.flatnonzero(low < high)

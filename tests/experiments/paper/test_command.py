@@ -100,7 +100,7 @@ def test_a_file_of_another_layout_is_named(gtea: Run, bare: Path) -> None:
     (folder / "labels.csv").write_text("account,label\na,fraud\nb,trusted\n")
     outcome = gtea("reproduce", "table1", "--data", "bitcoin_otc", "--from", bare / "mine", "--out", bare / "out")
     assert outcome.code == 3
-    assert "bitcoin_otc has the columns rater, rated, timestamp, rating (got from, to, stars, when" in outcome.err
+    assert "bitcoin_otc must have the columns rater, rated, timestamp, rating (got from, to, stars, when" in outcome.err
 
 
 def test_labels_that_are_not_there(gtea: Run, words: Words, tmp_path: Path) -> None:

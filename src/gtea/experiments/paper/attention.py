@@ -102,7 +102,7 @@ def attention_points(models: Sequence[str], settings: Sequence[str] = ()) -> lis
 def measure(rows: Sequence[Row], out: Path, progress: Progress = no_progress) -> list[Measured]:
     """The weights of every model that was trained, measured now or before."""
     folder = rows[0].jobs[0].outcome_file(out).parent
-    with locked(folder, busy(folder), patience=PATIENCE):
+    with locked(folder, busy(folder), timeout=PATIENCE):
         return [Measured(row, tuple(_weights(job, out, progress) for job in _finished(row))) for row in rows]
 
 

@@ -50,7 +50,7 @@ def run_jobs(jobs: Sequence[Job], out: Path, listener: JobListener, *, parallel_
         raise UsageError(f"--jobs: must be at least 1 (got {parallel_map}). Try 2.")
     wanted = {job.stem: job for job in jobs}
     folder = jobs[0].outcome_file(out).parent
-    with locked(folder, busy(folder), patience=PATIENCE) as lock:
+    with locked(folder, busy(folder), timeout=PATIENCE) as lock:
         ended = {stem: outcome for stem, job in wanted.items() if (outcome := read_outcome(job, out)) is not None}
         missing = [job for stem, job in wanted.items() if stem not in ended]
         progress = _Progress(wanted, ended, min(parallel_map, max(1, len(missing))), listener)

@@ -147,7 +147,7 @@ def _preparing(folder: Path) -> AbstractContextManager[int]:
     busy = UsageError(
         f"{folder}: another gtea reproduce is preparing data there. Wait for it, or choose another --out."
     )
-    return locked(folder, busy, patience=_PATIENCE)
+    return locked(folder, busy, timeout=_PATIENCE)
 
 
 def _facts(folder: Path) -> tuple[str, TaskKind, str | None]:
