@@ -93,7 +93,7 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
-    # Read when torch is loaded. Threads that wait for work must not spin: on a busy machine that takes several times the
+    # Read when torch is loaded. Threads that wait must not spin: on a busy machine that takes several times the
     # processor time of the work itself.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     words = list(sys.argv[1:] if arguments is None else arguments)

@@ -41,7 +41,7 @@ def count_kept_events(graph: Graph, edges: NDArray[np.int64], max_events: int) -
     """How many events ``gather_histories`` takes of each edge."""
     counts = np.empty(len(edges), dtype=np.int64)
     for i in range(len(edges)):
-        start, stop = kept_events(graph, edges[i], max_events)
+        start, stop = _kept_events(graph, edges[i], max_events)
         counts[i] = stop - start
     return counts
 
