@@ -33,10 +33,10 @@ from torch import Tensor, nn
 
 from gtea.config import Encoder, ModelConfig
 from gtea.nn.compiled import kernels
+from gtea.nn.denormals import flush_denormals
 from gtea.nn.edge_encoder import sequence_encoder
 from gtea.nn.encoders.lstm import LSTMEncoder
 from gtea.nn.encoders.ragged_lstm import LSTMWeights, ragged_lstm
-from gtea.nn.tiny_numbers import tiny_numbers_are_zero
 from rivals.encoders import PaddedLSTM, PaddedTransformer
 
 D_IN, D_EDGE, NUM_HEADS, LONGEST = 24, 64, 4, 256
@@ -165,7 +165,7 @@ class Round:
     peak_gflops: float | None
 
 
-@tiny_numbers_are_zero()
+@flush_denormals()
 def run_rounds(encoder: Encoder, num_edges: int, num_rounds: int, skip_padded: bool, clock: Clock) -> list[Round]:
     """All ways in turn, after a warm-up that doesn't count."""
     generator = torch.Generator().manual_seed(0)

@@ -35,7 +35,7 @@ from gtea.batch import Batch, EventBatch
 from gtea.config import RunConfig, read_config, variant
 from gtea.families import NodeBatches, family_of
 from gtea.nn.classifier import NodeClassifier
-from gtea.nn.tiny_numbers import tiny_numbers_are_zero
+from gtea.nn.denormals import flush_denormals
 from gtea.sampling.collate import Collator
 from gtea.sampling.inputs import collator_for, input_spec, preprocessing_for
 from gtea.sampling.loader import Loader
@@ -53,7 +53,7 @@ RIVALS = ("padded", "packed", "pyg", "tgat")
 _GB = 2**30
 
 
-@tiny_numbers_are_zero()  # as in training; the rivals gain by it too
+@flush_denormals()  # as in training; the rivals gain by it too
 def main() -> None:
     """Measure and report."""
     options = _options()

@@ -29,7 +29,7 @@ def test_a_try_follows_the_same_epochs_without_the_test_part(run_of: Callable[..
         train_task(tried, silent, resume=True)
 
 
-def test_tiny_numbers_are_zero_while_it_trains(run_of: Callable[..., NodeRun]) -> None:
+def test_denormals_are_zero_while_it_trains(run_of: Callable[..., NodeRun]) -> None:
     def halved() -> float:
         return float(torch.full((1,), torch.finfo(torch.float32).tiny) * 0.5)
 

@@ -20,7 +20,7 @@ from gtea.checkpoint import SavedModel, load_model, save_model
 from gtea.config import InputSpec, RunConfig
 from gtea.families import family_of
 from gtea.nn.compiled import arithmetic
-from gtea.nn.tiny_numbers import tiny_numbers_are_zero
+from gtea.nn.denormals import flush_denormals
 from gtea.sampling.inputs import input_spec, preprocessing_for
 from gtea.sampling.known import KnownLabels
 from gtea.sampling.loader import Loader
@@ -133,7 +133,7 @@ def _enter(task: Task[Network], *, resume: bool) -> None:
         record.require_free(task.folder)
 
 
-@tiny_numbers_are_zero()
+@flush_denormals()
 def _trained(task: Task[Network], listener: Listener, *, resume: bool) -> tuple[Preprocessing, Network, Progress]:
     """The network with its best weights."""
     torch.use_deterministic_algorithms(True)
