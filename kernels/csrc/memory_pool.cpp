@@ -7,6 +7,8 @@
 #include <new>
 #include <unordered_map>
 
+#include <pthread.h>
+
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
@@ -56,6 +58,8 @@ class Pool {
     free_.emplace(size_.at(buffer), buffer);
   }
 
+  std::mutex& mutex() { return mutex_; }
+
  private:
   float* fresh(size_t num_bytes) {
     // A quarter more than asked for: batches differ, and a slightly larger one should find its place.
@@ -75,9 +79,13 @@ class Pool {
   std::unordered_map<float*, size_t> size_;
 };
 
-// Never destroyed: buffers may come back while the process ends.
+// Never destroyed: buffers may come back while the process ends. A fork waits until no thread is changing the pool, so that
+// the child gets it in order and unlocked.
 Pool& pool() {
-  static Pool* const only = new Pool;
+  static Pool* const only = [] {
+    pthread_atfork([] { pool().mutex().lock(); }, [] { pool().mutex().unlock(); }, [] { pool().mutex().unlock(); });
+    return new Pool;
+  }();
   return *only;
 }
 

@@ -1,11 +1,13 @@
 // Random shapes through the core, against plain loops in double precision. Built with sanitizers by check.sh: inputs and
 // outputs are vectors of exactly the right size, so that a read or write beside them is seen.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <random>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "lstm.hpp"
 #include "memory_pool.hpp"
 #include "neighbour_sums.hpp"
+#include "thread_pool.hpp"
 #include "time_encoding.hpp"
 
 namespace gtea {
@@ -132,11 +135,7 @@ std::vector<float*> pointers(std::vector<T>& of) {
   return found;
 }
 
-void run_threads(int num_tasks, const std::function<void(int)>& task) {
-  std::vector<std::thread> team;
-  for (int i = 0; i < num_tasks; ++i) team.emplace_back(task, i);
-  for (std::thread& member : team) member.join();
-}
+void run_threads(int num_tasks, const std::function<void(int)>& task) { gtea::run_parallel(num_tasks, 3, task); }
 
 // A gradient somewhere, by central differences of the plain loops.
 void check_gradient(const char* what, const Floats& gradient, Floats& value, const std::function<double()>& total) {
@@ -318,6 +317,28 @@ void check_neighbours(const gtea::InstructionSet& isa) {
   for (size_t i = 0; i < total.size(); ++i) expect_close(total[i], expected[i], 1e-4, "sum over neighbours");
 }
 
+// Several callers at once, each with more tasks than threads: every task runs exactly once, and an exception arrives.
+void check_threads() {
+  std::vector<std::thread> callers;
+  std::atomic<int> wrong{0};
+  for (int caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&wrong] {
+      for (int round = 0; round < 200; ++round) {
+        std::vector<int> runs(1 + round % 9);
+        gtea::run_parallel(static_cast<int>(runs.size()), 1 + round % 4, [&](int task) { ++runs[task]; });
+        wrong += std::count(runs.begin(), runs.end(), 1) != static_cast<int64_t>(runs.size());
+        try {
+          gtea::run_parallel(5, 3, [](int task) { if (task == 2) throw std::runtime_error("expected"); });
+          ++wrong;
+        } catch (const std::runtime_error&) {
+        }
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  if (wrong) ++failures, std::printf("the thread pool lost, repeated or swallowed something\n");
+}
+
 void check_all(const Case& drawn, const gtea::InstructionSet& isa) {
   check(drawn, isa);
   check_mirror(drawn, isa);
@@ -330,6 +351,7 @@ void check_all(const Case& drawn, const gtea::InstructionSet& isa) {
 
 int main(int, char** arguments) {
   const int num_cases = std::atoi(arguments[1]);
+  check_threads();
   for (int i = 0; i < num_cases; ++i) {
     const Case drawn = draw_case();
     for (const gtea::InstructionSet* isa : gtea::instruction_sets()) check_all(drawn, *isa);
