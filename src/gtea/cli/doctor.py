@@ -22,7 +22,7 @@ _DISTRIBUTIONS = {"gtea_kernels": "gtea-kernels", "sklearn": "scikit-learn", "to
 _OPTIONAL = {
     "gtea_kernels": (
         "compiled LSTM, several times faster on CPUs",
-        "pip install --no-build-isolation ./kernels, in a clone of gtea and with a C++ compiler",
+        "pip install 'gtea[kernels]' (in a clone of gtea, with a C++ compiler: pip install ./kernels)",
     ),
     "torch_geometric": ("PyG interop", "pip install 'gtea[pyg]'"),
     "pandas": ("pandas frames in and out", "pip install 'gtea[pandas]'"),
