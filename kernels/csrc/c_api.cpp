@@ -1,8 +1,8 @@
-// The library's C interface, which gtea_kernels/library.py calls through ctypes. It takes plain pointers and sizes, so that
-// one build serves every version of Python and torch.
+// The library's C interface, which gtea_kernels/library.py calls through ctypes. It takes plain pointers and sizes, so
+// that one build serves every version of Python and torch.
 //
-// Python has checked types, devices and shapes; what only the contents of a tensor tell, offsets and indices, is checked
-// here, before anything is read through them. Functions return a Status; gtea_last_error says more.
+// Python has checked types, devices and shapes; what only the contents of a tensor tell, offsets and indices, is
+// checked here, before anything is read through them. Functions return a Status; gtea_last_error says more.
 #include <algorithm>
 #include <cmath>
 #include <cstdarg>
@@ -102,8 +102,8 @@ void check_offset(const int64_t* offset, int64_t num_edges, int64_t num_rows) {
 
 using Inputs = const void* const*;
 
-// `inputs` are x [num_rows, d_in], offset [num_edges + 1], w, u and b of each layer of each encoder, and with first states
-// h of each encoder and c of each encoder.
+// `inputs` are x [num_rows, d_in], offset [num_edges + 1], w, u and b of each layer of each encoder, and with first
+// states h of each encoder and c of each encoder.
 gtea::Problem problem_of(int64_t num_edges, int64_t num_rows, int64_t d_in, int64_t d, int64_t num_encoders,
                          int64_t num_layers, bool has_states, Inputs inputs) {
   const auto next = [&] { return static_cast<const float*>(*inputs++); };
@@ -146,9 +146,9 @@ EXPORT const char* gtea_instruction_set(int index) {
 
 EXPORT void gtea_release(float* memory) { gtea::Return()(memory); }
 
-// `outputs` are h of each encoder and, with wants_c, c of each encoder, all [num_layers, num_edges, d]. With a mirror, a
-// column of x or -1, there are twice as many h: those for x, then those for x with the column negated. `saved` is filled in
-// for the backward pass; null for inference.
+// `outputs` are h of each encoder and, with wants_c, c of each encoder, all [num_layers, num_edges, d]. With a mirror,
+// a column of x or -1, there are twice as many h: those for x, then those for x with the column negated. `saved` is
+// filled in for the backward pass; null for inference.
 EXPORT int gtea_lstm_forward(int instruction_set, int max_threads, int64_t num_edges, int64_t num_rows, int64_t d_in,
                              int64_t d, int64_t num_encoders, int64_t num_layers, int has_states, Inputs inputs,
                              int64_t mirror, int wants_c, float* const* outputs, GteaSaved* saved) {
@@ -172,8 +172,8 @@ EXPORT int gtea_lstm_forward(int instruction_set, int max_threads, int64_t num_e
   });
 }
 
-// `gradients` are those of h and c of each encoder, null for zeros. `outputs` are the gradients of x (null if nobody wants
-// it), of the parameters, and with wants_states of the first h and c of each encoder.
+// `gradients` are those of h and c of each encoder, null for zeros. `outputs` are the gradients of x (null if not
+// wanted), of the parameters, and with wants_states of the first h and c of each encoder.
 EXPORT int gtea_lstm_backward(int instruction_set, int max_threads, int64_t num_edges, int64_t num_rows, int64_t d_in,
                               int64_t d, int64_t num_encoders, int64_t num_layers, int has_states, Inputs inputs,
                               const GteaSaved* saved, const float* const* gradients, int wants_states,

@@ -1,8 +1,8 @@
 // Flushes denormals (floats below 1.2e-38) to zero in the current thread for the lifetime of the object.
 //
 // A gradient that flows back through a few hundred events shrinks at every step and becomes denormal before it reaches
-// zero. Intel processors spend more than a hundred cycles on each denormal operand, so without this a few long histories
-// would cost more than the rest of the batch.
+// zero. Intel processors spend more than a hundred cycles on each denormal operand, so without this a few long
+// histories would cost more than the rest of the batch.
 #pragma once
 
 #include <cstdint>
