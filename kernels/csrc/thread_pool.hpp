@@ -1,5 +1,5 @@
-// The kernels' own threads. They sleep on a condition variable while there is nothing to do. OpenMP's threads spin, which
-// wastes processor time on a machine shared with other processes.
+// The kernels' own threads. They sleep on a condition variable while there is nothing to do. OpenMP's threads spin,
+// which wastes processor time on a machine shared with other processes.
 #pragma once
 
 #include <functional>
