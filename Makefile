@@ -21,10 +21,11 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	touch $@
 
 # gtea works without the compiled kernels, only slower: no compiler is no reason to fail. What was built from older
-# sources must not stay, though.
+# sources must not stay, though, neither installed nor in kernels/build, from where setuptools would pack it again.
 $(VENV)/.kernels: $(VENV)/.installed $(wildcard kernels/*.* kernels/csrc/* kernels/src/gtea_kernels/*.py*)
-	@echo "building the compiled kernels (a minute or two)"
-	@$(BIN)/pip install --disable-pip-version-check --no-build-isolation --no-deps ./kernels > $(VENV)/kernels.log 2>&1 || { \
+	@echo "building the compiled kernels (half a minute)"
+	@rm -rf kernels/build
+	@$(BIN)/pip install --disable-pip-version-check --no-deps ./kernels > $(VENV)/kernels.log 2>&1 || { \
 	  $(BIN)/pip uninstall --quiet --yes gtea-kernels 2> $(VENV)/kernels-uninstall.log; \
 	  echo "note: the compiled kernels could not be built, and gtea runs on PyTorch alone;"; \
 	  echo "      $(VENV)/kernels.log says why. To try again: rm $(VENV)/.kernels && make setup"; }

@@ -15,7 +15,7 @@ namespace gtea {
 namespace {
 #define WIDTH 8
 #define ACCUMULATORS 12
-#define vector_min(bound, x) _mm256_min_ps(bound, x)  // x if it is not a number
+#define vector_min(bound, x) _mm256_min_ps(bound, x)  // x if x is NaN
 #define vector_max(bound, x) _mm256_max_ps(bound, x)
 #define reciprocal(x) (1.f / (x))
 #include "vector_code.inl"

@@ -15,10 +15,10 @@ namespace gtea {
 namespace {
 #define WIDTH 16
 #define ACCUMULATORS 24
-#define vector_min(bound, x) _mm512_maskz_min_ps(0xffff, bound, x)  // x if it is not a number
+#define vector_min(bound, x) _mm512_maskz_min_ps(0xffff, bound, x)  // x if x is NaN
 #define vector_max(bound, x) _mm512_maskz_max_ps(0xffff, bound, x)
-// An estimate of 14 bits and one of Newton's steps, within 0.53 units of the last place (a division: 0.5), which keeps the
-// multipliers waiting for less long.
+// A 14-bit estimate and one Newton step: within 0.53 units in the last place (a division: 0.5), with a lower latency
+// than a division.
 static inline __attribute__((always_inline)) __m512 reciprocal(__m512 x) {
   const __m512 estimate = _mm512_maskz_rcp14_ps(0xffff, x);
   return estimate + estimate * (1.f - x * estimate);

@@ -28,7 +28,7 @@ std::vector<PackedBackward> pack_all(const Problem& problem, const std::vector<L
   return packed;
 }
 
-// Sums of one layer's weight gradients.
+// The partial sums of one layer's weight gradients.
 struct Sums {
   float* w;
   float* u;
@@ -46,11 +46,11 @@ std::vector<Sums> cut_sums(const Problem& problem, const std::vector<LayerShape>
   return sums;
 }
 
-// Room for a window on the way back, and for what flows from step to step.
+// Working memory: for one window, and for the gradients that flow from step to step.
 struct Scratch {
   float *x, *h_before, *dgates;
-  float* dx;        // by a layer above the first
-  float* devents;   // by the first layers of all encoders
+  float* dx;        // gradient of the input of an upper layer
+  float* devents;   // gradient of x, summed over encoders
   std::vector<float*> dh, dc;  // by encoder and layer
 };
 
@@ -122,7 +122,7 @@ class BackwardWalk : Walk {
     }
   }
 
-  // Histories whose last event this step is begin their way back with the gradient from outside.
+  // Edges whose last event is at this step start with the gradient that the caller gave.
   void start_finished(int layer, int64_t step) {
     for (int64_t row = rows_at(step + 1); row < steps.rows[step]; ++row) {
       start_row(gradients_.h_out[encoder_], layer, row, dh_[layer]);
@@ -151,7 +151,7 @@ class BackwardWalk : Walk {
     isa.weight_gradient(m);
     m.sums = sums_[layer].b;
     isa.bias_gradient(m);
-    if (from_zero(window.first_step)) return;  // and then it is the window's only step
+    if (from_zero(window.first_step)) return;  // which then is the window's only step
     m.x = h_before(layer, window);
     m.x_stride = shape.d_pad;
     m.columns = shape.d;
@@ -159,7 +159,7 @@ class BackwardWalk : Walk {
     isa.weight_gradient(m);
   }
 
-  // h before each event of a window; where it is a single step, they already stand one after the other.
+  // h before each event of a window. For a single step these rows are already contiguous.
   const float* h_before(int layer, const Window& window) {
     const float* const h = memory_[layer].h;
     if (window.last_step - window.first_step == 1) return h + place_before(window.first_step);
@@ -184,7 +184,7 @@ class BackwardWalk : Walk {
   }
 
   int encoder_;
-  bool adds_x_;  // to what another encoder has already written
+  bool adds_x_;  // to what a previous encoder has written
   const PackedBackward* packed_;
   std::vector<Memory> memory_;
   const Sums* sums_;

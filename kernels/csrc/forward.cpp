@@ -49,7 +49,7 @@ class ForwardWalk : Walk {
     }
   }
 
-  // Both walks; in the first layer, whose x is the same but for one column, side by side.
+  // This walk and its mirrored twin; in the first layer, whose x differs in one column only, they share work.
   void walk_through(const Window& window, ForwardWalk& mirrored) {
     for (int layer = 0; layer < problem.num_layers; ++layer) {
       for (int64_t step = window.first_step; step < window.last_step; ++step) {
@@ -69,7 +69,7 @@ class ForwardWalk : Walk {
   }
 
  private:
-  // Where a step's states begin. The chunk's first rows are the state that the walk, or the window, starts from.
+  // Offset of a step's states. Before them are chunk.rows rows: the state that the chunk, or the window, starts from.
   int64_t place(const Window& window, int64_t step) const {
     const int64_t skipped = keeps_ ? 0 : steps.before[window.first_step];
     return (chunk.rows + steps.before[step] - skipped) * d_pad();
@@ -119,7 +119,7 @@ class ForwardWalk : Walk {
     }
   }
 
-  // The next window starts from where this one ends.
+  // The last state of this window is the first of the next.
   void carry_over(int layer, const Window& window) {
     const float* const h = memory_[layer].h + place(window, window.last_step - 1);
     std::copy_n(h, rows_at(window.last_step) * d_pad(), memory_[layer].h);

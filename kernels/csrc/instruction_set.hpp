@@ -1,5 +1,5 @@
-// What the LSTM asks of an instruction set. The same source (vector_code.inl) is compiled once for each of them, and the
-// choice is made at run time, so that one build runs on every machine of an architecture.
+// The operations that each instruction set implements. One source (vector_code.inl) is compiled once per instruction
+// set, and the choice is made at run time, so one build runs on every machine of an architecture.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace gtea {
 
-// Hidden units are handled in blocks of one vector. A block's four gates stand side by side: [i.. | f.. | c.. | o..], a
-// "panel" of 4 * width floats, so that the gates of a unit meet in registers as soon as their sums are done.
+// Hidden units are processed in blocks of one vector. The four gates of a block are adjacent, [i.. | f.. | c.. | o..]:
+// a "panel" of 4 * width floats. All gates of a unit are in registers when their sums are complete.
 
 constexpr float LOG2_E = 1.44269504f;
 
-// The sums that StepForward makes are exponents of two: sigmoid(x) = 1 / (1 + 2^(-x log2 e)), and c_bar is made from a
-// sigmoid of 2 x. The factor is put into the weights when they are packed, once a call and not once an event.
+// StepForward's sums are used as exponents of two: sigmoid(x) = 1 / (1 + 2^(-x log2 e)), and c_bar comes from a sigmoid
+// of 2 x. These factors are folded into the weights when they are packed: once per call instead of once per event.
 constexpr float GATE_FACTORS[4] = {-LOG2_E, -LOG2_E, -2 * LOG2_E, -LOG2_E};
 
 struct StepForward {
@@ -26,7 +26,7 @@ struct StepForward {
   float* h_out;          // must not be h: all of h is read for each block
   float* c_out;          // may be c
   float* gates;          // [num_blocks][gates_block], a panel per row
-  int64_t gates_block;   // floats from one block's rows to the next block's; 0 if nobody will read them
+  int64_t gates_block;   // floats from one block's rows to the next block's; 0 if they are not needed later
   const float* weights;  // [num_blocks][d_in + d][panel], times GATE_FACTORS
   const float* bias;     // [num_blocks][panel], likewise
 };
@@ -37,14 +37,14 @@ struct StepBackward {
   int64_t gates_block;
   const float* c;            // after the step
   const float* c_before;     // or null for zeros
-  const float* dh;           // gradient of h by later steps
-  const float* dh_above;     // gradient of h by the layer above, [rows, num_blocks * width], or null
-  float* dc;                 // in: gradient of c by later steps; out: the same for the step before
+  const float* dh;           // gradient of h from later steps
+  const float* dh_above;     // gradient of h from the layer above, [rows, num_blocks * width], or null
+  float* dc;                 // in: gradient of c from later steps; out: the same for the previous step
   float* dgates;             // [num_blocks][dgates_block], a panel per row
   int64_t dgates_block;
 };
 
-// out = panels x weights, or added to what is there, for rows of panels as StepBackward wrote them.
+// out = panels x weights, or out += panels x weights, for rows of panels as written by StepBackward.
 struct PanelsTimesWeights {
   int64_t rows, num_blocks;
   const float* panels;
@@ -61,18 +61,19 @@ struct WeightGradient {
   int64_t rows, num_blocks;
   const float* panels;
   int64_t panels_block;
-  const float* x;       // [rows, x_stride], of which the first columns count
+  const float* x;       // [rows, x_stride]; only the first `columns` are used
   int64_t x_stride, columns;
   float* sums;          // [num_blocks][columns][panel]
 };
 
-// Rows [tau(t) || f]: phases are in turns and in double precision, as years in minutes are millions of turns.
+// Rows [tau(t) || f]. Phases are in turns and in double precision: with a period of a minute, years are millions of
+// turns.
 struct TimeEncoding {
   int64_t num_events, d_time, d_features;
   const float* time;
   double per_period;       // t * per_period is in units of the longest period
-  const double* omega;     // turns in a longest period, and
-  const double* phi;       // turns at 0; both filled up with zeros to whole vectors
+  const double* omega;     // turns per longest period, and
+  const double* phi;       // turns at time 0; both padded with zeros to whole vectors
   const float* features;   // [num_events, d_features]
   float* out;              // [num_events, d_time + d_features]
 };
@@ -86,11 +87,11 @@ struct TimeGradient {
   const double* phi;
   const float* gradient;   // [num_events, stride]; the first d_time columns are tau's
   int64_t stride;
-  double* domega;          // filled up to whole vectors
+  double* domega;          // padded to whole vectors
   double* dphi;
 };
 
-// Of each history one query a head asks all of its events; heads of queries and keys stand side by side.
+// One query per edge and head attends to all events of the edge. The heads of a query or key are adjacent.
 struct LastAttention {
   int64_t first_edge, last_edge;
   int64_t num_heads, d_query, d;
@@ -119,8 +120,8 @@ struct InstructionSet {
   int column_group;  // vectors in a group of PanelsTimesWeights' columns
   bool (*supported)();
   void (*step_forward)(const StepForward&);
-  // The same step twice, of one x and the same weights: the second reads -x in one column. What stands before that column
-  // is summed up once for both; each gives the bits that it gives alone.
+  // The same step twice, with the same x and weights, except that the second reads -x in one column. The sum over the
+  // columns before that one is shared. Each result is bit for bit that of step_forward.
   void (*step_forward_mirrored)(const StepForward&, const StepForward& mirrored, int64_t column);
   void (*step_backward)(const StepBackward&);
   void (*panels_times_weights)(const PanelsTimesWeights&);
@@ -132,11 +133,11 @@ struct InstructionSet {
   void (*attend_last_backward)(const LastAttention&, const float* weights, const float* dout, float* dq, float* dk,
                                float* de);
   void (*sum_neighbours)(const NeighbourSums&);
-  float (*multiply_adds)(int64_t repeats);       // nothing but fused multiply-adds in registers, for measuring the peak
+  float (*multiply_adds)(int64_t repeats);       // only fused multiply-adds in registers, to measure the peak
   int multiply_adds_per_repeat;                  // in floats
 };
 
-// Those this build has and this machine can run, the fastest first; the last one runs everywhere.
+// Those in this build that this machine can run, the fastest first; the last one runs everywhere.
 const std::vector<const InstructionSet*>& instruction_sets();
 const InstructionSet& instruction_set(const std::string& name);
 

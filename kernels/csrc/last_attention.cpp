@@ -5,7 +5,7 @@
 namespace gtea {
 namespace {
 
-constexpr int64_t PART = 256;  // edges that one thread takes at a time
+constexpr int64_t PART = 256;  // edges per task
 
 void by_parts(const LastAttention& all, const Runner& run, const std::function<void(const LastAttention&)>& work) {
   const int64_t num_edges = all.last_edge - all.first_edge;

@@ -1,11 +1,11 @@
-// The last event of each history asks all of its events: softmax(q k^T) e, head by head, without padding.
+// The last event of each edge attends to all events of the edge: softmax(q k^T) e per head, without padding.
 #pragma once
 
 #include "lstm.hpp"
 
 namespace gtea {
 
-// out [num_edges, num_heads, d]; weights [num_events, num_heads] are what the way back needs.
+// out [num_edges, num_heads, d]; weights [num_events, num_heads] are needed for the backward pass.
 void attend_last(const LastAttention& all, const InstructionSet& isa, const Runner& run, float* weights, float* out);
 
 void attend_last_backward(const LastAttention& all, const InstructionSet& isa, const Runner& run, const float* weights,

@@ -1,4 +1,4 @@
-// LSTMs over histories of all lengths at once, without padding: forward, and back to weights, events and first state.
+// LSTMs over histories of different lengths without padding: forward, and backward to weights, events and first states.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct LayerGradients {
   float* b;
 };
 
-// Encoders of one shape that read the same events.
+// Several encoders of one shape over the same events. An edge's history is its events in order.
 struct Problem {
   int64_t num_edges, d_in, d;
   int num_encoders, num_layers;
@@ -30,31 +30,31 @@ struct Problem {
   const float* x;                     // [num_events, d_in]
   std::vector<LayerWeights> weights;  // encoder by encoder, layer by layer
   std::vector<const float*> h, c;     // first states, [num_layers, num_edges, d] for each encoder; or empty for zeros
-  int64_t mirror = -1;                // a column of x: every encoder reads the events a second time, with it negated
+  int64_t mirror = -1;                // column of x, or -1: each encoder runs a second time with this column negated
 
   int num_results() const { return mirror < 0 ? num_encoders : 2 * num_encoders; }
 };
 
-// Runs task(0) .. task(num_tasks - 1), side by side if it can.
+// Runs task(0) .. task(num_tasks - 1), in parallel if possible.
 using Runner = std::function<void(int num_tasks, const std::function<void(int)>& task)>;
 
-// Floats that a forward pass keeps for its backward pass.
+// The number of floats that a forward pass saves for its backward pass.
 int64_t num_saved(const Problem& problem, const Plan& plan, const InstructionSet& isa);
 
-// The states after each history's last event; where there are no events, the state as given. Pointers in c_out may be
-// null: who asks for h alone need not have c written down. With saved null, nothing is kept but the present state, and
-// memory does not grow with the number of events. A problem with a mirror has no states and nothing is saved; its results
-// are those of all encoders, and then those of all encoders mirrored.
+// The states after each edge's last event; for an edge without events, its first state. Pointers in c_out may be null
+// if c is not wanted. With saved null (inference), only the current state is held, and memory does not grow with the
+// number of events. A problem with a mirror must have no first states and saved null; its results are those of all
+// encoders, followed by those of all encoders with the column negated.
 void forward(const Problem& problem, const Plan& plan, const InstructionSet& isa, const Runner& run, float* saved,
              const std::vector<float*>& h_out, const std::vector<float*>& c_out);
 
 struct Gradients {
-  std::vector<const float*> h_out, c_out;  // in, for each encoder; null stands for zeros; at least one is not null
+  std::vector<const float*> h_out, c_out;  // in, per encoder; null for zeros; at least one is not null
   std::vector<LayerGradients> weights;     // out, as in Problem
-  float* x = nullptr;                      // out, or null if nobody asks; rows that no edge owns are not touched
-  std::vector<float*> h, c;                // out, for each encoder; or empty if nobody asks
+  float* x = nullptr;                      // out, or null if not wanted; rows that no edge owns are not written
+  std::vector<float*> h, c;                // out, per encoder; or empty if not wanted
 
-  // Nothing is computed for an encoder whose result nobody used; its weights get zeros.
+  // An encoder whose results were not used is skipped; the gradients of its weights are zero.
   bool reach(int encoder) const { return h_out[encoder] || c_out[encoder]; }
 };
 
@@ -62,7 +62,7 @@ struct Gradients {
 void backward(const Problem& problem, const Plan& plan, const InstructionSet& isa, const Runner& run,
               const float* saved, const Gradients& gradients);
 
-// The most that fused multiply-adds in registers give, in 10^9 floating-point operations a second.
+// The rate of fused multiply-adds in registers, in 10^9 floating-point operations per second.
 double peak_gflops(const InstructionSet& isa, const Runner& run, int num_threads);
 
 }  // namespace gtea

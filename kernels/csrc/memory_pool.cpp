@@ -7,6 +7,8 @@
 #include <new>
 #include <unordered_map>
 
+#include <pthread.h>
+
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
@@ -16,7 +18,7 @@ namespace {
 
 constexpr size_t HUGE_PAGE = size_t(1) << 21;
 
-// A sanitizer sees a write beside a buffer only if the buffer has the size that was asked for.
+// A sanitizer detects an overrun only if the buffer has exactly the requested size.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool EXACT = true;
 #else
@@ -36,7 +38,7 @@ class Pool {
     const std::lock_guard<std::mutex> guard(mutex_);
     auto found = free_.lower_bound(num_bytes);
     if (found == free_.end()) {
-      // Too small, all of them. One goes back to the system: the pool must not grow with every larger request.
+      // None is large enough. Free one, so that the pool does not grow with every larger request.
       if (!free_.empty()) {
         const auto largest = std::prev(free_.end());
         size_.erase(largest->second);
@@ -56,15 +58,17 @@ class Pool {
     free_.emplace(size_.at(buffer), buffer);
   }
 
+  std::mutex& mutex() { return mutex_; }
+
  private:
   float* fresh(size_t num_bytes) {
-    // A quarter more than asked for: batches differ, and a slightly larger one should find its place.
+    // A quarter more than requested, so that the buffer also fits a slightly larger batch.
     size_t size = num_bytes + num_bytes / 4;
     const size_t grain = size >= HUGE_PAGE ? HUGE_PAGE : 64;
     size = (size + grain - 1) / grain * grain;
     void* const memory = allocate(grain, size);
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-    if (grain == HUGE_PAGE) madvise(memory, size, MADV_HUGEPAGE);  // a wish; nothing depends on it
+    if (grain == HUGE_PAGE) madvise(memory, size, MADV_HUGEPAGE);  // a hint; failure is harmless
 #endif
     size_[static_cast<float*>(memory)] = size;
     return static_cast<float*>(memory);
@@ -75,9 +79,13 @@ class Pool {
   std::unordered_map<float*, size_t> size_;
 };
 
-// Never destroyed: buffers may come back while the process ends.
+// Never destroyed: buffers may be released while the process exits. A fork waits until no thread is changing the pool,
+// so that the child finds it consistent and unlocked.
 Pool& pool() {
-  static Pool* const only = new Pool;
+  static Pool* const only = [] {
+    pthread_atfork([] { pool().mutex().lock(); }, [] { pool().mutex().unlock(); }, [] { pool().mutex().unlock(); });
+    return new Pool;
+  }();
   return *only;
 }
 

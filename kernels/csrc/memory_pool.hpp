@@ -1,4 +1,5 @@
-// Memory that is used again: the first touch of a fresh page is slow, and a batch's activations are tens of thousands.
+// Reuses memory: the first touch of a fresh page is slow, and the activations of a batch take tens of thousands of
+// pages.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@ struct Return {
   void operator()(float* buffer) const;
 };
 
-// Floats on a cache line boundary, contents unknown. Goes back to the pool, which never holds more than was once in use
+// Uninitialised floats, aligned to a cache line. They go back to the pool, which never holds more than was once in use
 // at the same time.
 using Buffer = std::unique_ptr<float[], Return>;
 Buffer borrow(int64_t num_floats);

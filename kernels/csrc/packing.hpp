@@ -1,4 +1,4 @@
-// Weights in the order in which the vector code reads them, and gradients back from it.
+// Weights in the order in which the vector code reads them, and weight gradients back into the usual order.
 #pragma once
 
 #include "instruction_set.hpp"
@@ -6,8 +6,8 @@
 
 namespace gtea {
 
-// The sizes of one layer. Hidden units and columns are filled up to whole vectors with zeros; since a filled-up unit
-// has no weights, its h and c stay zero, and it changes nothing.
+// The sizes of one layer. Hidden units and columns are padded to whole vectors. The weights of padding units are zero,
+// so their h and c stay zero and have no effect.
 struct LayerShape {
   LayerShape(int64_t d_in, int64_t d, const InstructionSet& isa);
 
@@ -20,19 +20,19 @@ struct LayerShape {
   int64_t num_forward() const { return (d_in + d) * num_gates; }
   int64_t num_sums() const { return num_gates * (d_in + d + 1); }
 
-  // Where gate `gate` (0 to 3) of hidden unit `unit` stands among a row's gates.
+  // The index of gate `gate` (0 to 3) of hidden unit `unit` in a row of gates.
   int64_t place(int64_t gate, int64_t unit) const {
     return unit / width * 4 * width + gate * width + unit % width;
   }
 };
 
-// For StepForward: weights and bias, times GATE_FACTORS.
+// For StepForward: weights and bias, multiplied by GATE_FACTORS.
 void pack_forward(const LayerShape& shape, const LayerWeights& from, float* weights, float* bias);
 
 // For PanelsTimesWeights: a matrix [4 d, columns].
 void pack_backward(const LayerShape& shape, const float* from, int64_t columns, int64_t columns_pad, float* to);
 
-// Sums of WeightGradient, one task's after the other's and always in this order, into a matrix [4 d, columns].
+// Adds up the tasks' sums of WeightGradient, always in the same order, into a matrix [4 d, columns].
 void unpack_sums(const LayerShape& shape, const float* sums, int64_t num_tasks, int64_t task_stride, int64_t columns,
                  float* to);
 

@@ -5,9 +5,9 @@
 namespace gtea {
 namespace {
 
-constexpr int64_t COUNTABLE = 1 << 16;  // lengths up to here are sorted by counting
+constexpr int64_t COUNTABLE = 1 << 16;  // up to this length, edges are sorted by counting
 
-// Edges with events from long to short; those of the same length in the order given.
+// Edges with events, from long to short; stable.
 std::vector<int64_t> from_long_to_short(const int64_t* offset, int64_t num_edges) {
   const auto length = [offset](int64_t edge) { return offset[edge + 1] - offset[edge]; };
   int64_t longest = 0, occupied = 0;
@@ -31,7 +31,7 @@ std::vector<int64_t> from_long_to_short(const int64_t* offset, int64_t num_edges
   return order;
 }
 
-// One thread's chunks into tasks, each half of the events that are left, but none below a sixteenth of them all.
+// Divides one thread's chunks into tasks, each half of the remaining events, but at least a sixteenth of all.
 std::vector<std::vector<Chunk>> cut_share(const std::vector<Chunk>& share) {
   int64_t num_events = 0;
   for (const Chunk& chunk : share) num_events += chunk.num_events;
@@ -77,13 +77,13 @@ Plan make_plan(const int64_t* offset, int64_t num_edges, int num_threads) {
     }
     shares.push_back(cut_share(share));
   }
-  // The large ones of all shares first.
+  // Round-robin over the shares, so that large tasks come first.
   size_t most = 1;
   for (const auto& share : shares) most = std::max(most, share.size());
   for (size_t i = 0; i < most; ++i)
     for (auto& share : shares)
       if (i < share.size()) plan.tasks.push_back(std::move(share[i]));
-  if (plan.tasks.empty()) plan.tasks.emplace_back();  // without events: the sums of nothing are zeros
+  if (plan.tasks.empty()) plan.tasks.emplace_back();  // no events: one empty task, whose gradient sums are zero
   return plan;
 }
 

@@ -1,4 +1,4 @@
-// What the way forward keeps for the way back, and where it stands.
+// What the forward pass saves for the backward pass, and its layout in memory.
 #pragma once
 
 #include <algorithm>
@@ -9,14 +9,14 @@
 
 namespace gtea {
 
-constexpr int64_t WINDOW = std::max(MAX_WINDOW, MAX_ROWS);  // events of a window, at most
+constexpr int64_t WINDOW = std::max(MAX_WINDOW, MAX_ROWS);  // upper bound on the events of a window
 
-// Cuts a buffer into pieces, each on a cache line boundary.
+// Divides a buffer into pieces, each aligned to a cache line.
 class Pieces {
  public:
   explicit Pieces(float* buffer = nullptr) : buffer_(buffer) {}
 
-  // Without a buffer it only counts.
+  // Without a buffer, only counts.
   float* next(int64_t num_floats) {
     float* const piece = buffer_ ? buffer_ + used_ : nullptr;
     used_ += (num_floats + 15) / 16 * 16;
@@ -30,8 +30,8 @@ class Pieces {
   int64_t used_ = 0;
 };
 
-// What one layer of one encoder remembers of a chunk's walk: h and c after every step, with the first state before them,
-// and the gates. For inference, h of one window and the present c.
+// The activations of one layer of one encoder for a chunk: the first state, h and c after every step, and the gates.
+// For inference, h of one window and the current c.
 struct Memory {
   float* h;
   float* c;
@@ -40,10 +40,10 @@ struct Memory {
 
 Memory cut_saved(Pieces& pieces, const Chunk& chunk, const LayerShape& shape);
 
-// Floats of all layers of all encoders, mirrored ones included.
+// The number of floats for all layers and encoders, including mirrored ones.
 int64_t saved_by_chunk(const Problem& problem, const Chunk& chunk, const LayerShape& shape);
 
-// Where each chunk's memory starts, task by task.
+// The start of each chunk's part, by task.
 std::vector<std::vector<int64_t>> saved_places(const Problem& problem, const Plan& plan, const LayerShape& shape);
 
 }  // namespace gtea

@@ -5,10 +5,10 @@
 namespace gtea {
 namespace {
 
-constexpr int64_t PART = 4096;  // events that one thread takes at a time
+constexpr int64_t PART = 4096;  // events per task
 constexpr double TURN = 6.283185307179586;
 
-// Omega and phi in turns, filled up to whole vectors.
+// Omega and phi in turns, padded to whole vectors.
 struct Turns {
   int64_t d_pad;
   std::vector<double> omega, phi;

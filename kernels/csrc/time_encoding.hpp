@@ -1,4 +1,4 @@
-// Events as the encoders read them: the time encoding beside the features, in one go.
+// The rows that encoders read: time encoding and features, computed in one pass.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@ struct Times {
   int64_t num_events, d_time;
   const float* time;
   double longest_period;
-  const float* omega;  // [d_time], radians in a longest period; the first is the linear part's
+  const float* omega;  // [d_time], radians per longest period; the first belongs to the linear part
   const float* phi;    // [d_time], radians
 };
 
@@ -19,8 +19,8 @@ struct Times {
 void encode_times(const Times& times, const InstructionSet& isa, const Runner& run, const float* features,
                   int64_t d_features, float* out);
 
-// Gradients of omega and phi from that of out, of whose rows the first d_time columns count. The sums are taken in the
-// same order whatever the number of threads.
+// Gradients of omega and phi from the gradient of out, of which only the first d_time columns are used. The order of
+// summation does not depend on the number of threads.
 void encode_times_backward(const Times& times, const InstructionSet& isa, const Runner& run, const float* gradient,
                            int64_t stride, float* domega, float* dphi);
 

@@ -1,13 +1,13 @@
-// The arithmetic, written once over vectors of WIDTH floats. The including file says which instructions may be used and
-// defines WIDTH, ACCUMULATORS (vectors of sums that fit into the registers beside what they are made from), vector_min,
-// vector_max and reciprocal. Nothing here may call inline functions of the standard library: the linker keeps one copy of
-// such a function for the whole program, and it might be the one that this machine can't run.
+// The arithmetic, written once over vectors of WIDTH floats. The including file selects the instructions and defines
+// WIDTH, ACCUMULATORS (how many vectors of sums fit into the registers along with their operands), vector_min,
+// vector_max and reciprocal. Nothing here may call inline functions of the standard library: the linker keeps one copy
+// of such a function for the whole program, and that copy might use instructions that this machine doesn't have.
 
 typedef float Vec __attribute__((vector_size(4 * WIDTH)));
 typedef int32_t IntVec __attribute__((vector_size(4 * WIDTH)));
 typedef float LooseVec __attribute__((vector_size(4 * WIDTH), aligned(4), may_alias));
 
-// Compilers like to load an operand again for each use, and then the loads keep the multipliers waiting.
+// Compilers tend to reload an operand for each use, and then the multipliers wait for the loads.
 #if defined(__x86_64__) && !defined(LET_COMPILER_CHOOSE_REGISTERS)
 #define STAY_IN_REGISTER(vec) __asm__("" : "+v"(vec))
 #else
@@ -17,9 +17,9 @@ typedef float LooseVec __attribute__((vector_size(4 * WIDTH), aligned(4), may_al
 #define INLINE static inline __attribute__((always_inline))
 
 constexpr int PANEL = 4 * WIDTH;
-constexpr int ROWS = ACCUMULATORS / 4;  // rows whose four gates are summed up at once
+constexpr int ROWS = ACCUMULATORS / 4;  // rows whose four gates are summed at once
 
-// As many doubles as there are floats in a vector; they take two registers.
+// As many doubles as a vector has floats: two registers.
 typedef double DoubleVec __attribute__((vector_size(8 * WIDTH)));
 typedef double LooseDoubleVec __attribute__((vector_size(8 * WIDTH), aligned(8), may_alias));
 
@@ -27,8 +27,8 @@ INLINE Vec load(const float* from) { return *reinterpret_cast<const LooseVec*>(f
 INLINE void store(float* to, Vec value) { *reinterpret_cast<LooseVec*>(to) = value; }
 INLINE Vec all(float value) { return value - Vec{}; }
 
-// sums[r][v] += a[r, k] * b[k, v] over k. For each (r, v) the order of the additions depends on k alone, not on how many
-// rows are taken at once: a history's result has the same bits in whatever company it is computed.
+// sums[r][v] += a[r, k] * b[k, v] over k. For each (r, v) the order of the additions depends only on k, not on how many
+// rows are processed at once: the result for an edge has the same bits whatever else is in the batch.
 template <int R, int V>
 INLINE void multiply_add(Vec (&sums)[R][V], const float* a, int64_t a_row, int64_t a_k, const float* b, int64_t b_k,
                          int64_t num_k) {
@@ -64,11 +64,10 @@ INLINE void multiply_add(Vec (&sums)[R][V], const float* a, int64_t a_row, int64
   }
 }
 
-// 2^y as 2^n * 2^f, n an integer and |f| <= 1/2. Relative error below 3e-7 for |y| <= 120; y beyond `bound` counts as
-// the bound.
+// 2^y as 2^n * 2^f, n an integer and |f| <= 1/2. Relative error below 3e-7 for |y| <= 120; y is clamped to +-bound.
 INLINE Vec power_of_two(Vec y, float bound) {
   y = vector_max(all(-bound), vector_min(all(bound), y));
-  const Vec magic = all(12582912.f);  // 1.5 * 2^23: adding it rounds to an integer, which stands in the low bits
+  const Vec magic = all(12582912.f);  // 1.5 * 2^23: adding it rounds to an integer and leaves that in the low bits
   const Vec rounded = y + magic;
   const Vec f = y - (rounded - magic), f2 = f * f;
   const Vec low = 6.93147200e-1f * f + 1.f, middle = 5.55032522e-2f * f + 2.40221197e-1f;
@@ -77,21 +76,21 @@ INLINE Vec power_of_two(Vec y, float bound) {
   return reinterpret_cast<Vec>(reinterpret_cast<IntVec>(p) + (reinterpret_cast<IntVec>(rounded) << 23));
 }
 
-// tanh(x) = 2 / (1 + e^-2x) - 1: an absolute error of 1e-7, no more than the sums before it have.
+// tanh(x) = 2 / (1 + e^-2x) - 1. Absolute error 1e-7, no more than that of the sums it is applied to.
 INLINE Vec tanh_of(Vec x) { return 2.f * reciprocal(1.f + power_of_two(x * (-2.f * LOG2_E), 40.f)) - 1.f; }
 
 INLINE const float* weights_of(const StepForward& s, int64_t block) {
   return s.weights + block * (s.d_in + s.d) * PANEL;
 }
 
-// Lines that will be written soon, asked for while there is something to multiply: what is kept for the way back comes from
-// memory before it can be overwritten.
+// Prefetches lines that will be written soon, while the multipliers are busy: a write to memory saved for the backward
+// pass has to load its cache line first.
 INLINE void fetch_to_write(const float* from, int64_t num_floats) {
   constexpr int64_t line = 16;
   for (int64_t i = 0; i < num_floats; i += line) __builtin_prefetch(from + i, 1, 2);
 }
 
-// b + W x over the first columns of x.
+// b + W x over the first `columns` of x.
 template <int R>
 INLINE void begin_gate_sums(Vec (&sums)[R][4], const StepForward& s, int64_t block, int64_t row, int64_t columns) {
 #pragma GCC unroll 16
@@ -101,7 +100,7 @@ INLINE void begin_gate_sums(Vec (&sums)[R][4], const StepForward& s, int64_t blo
   multiply_add(sums, s.x + row * s.x_stride, s.x_stride, 1, weights_of(s, block), PANEL, columns);
 }
 
-// And U h, and written down.
+// Adds U h and stores the sums.
 template <int R>
 INLINE void end_gate_sums(Vec (&sums)[R][4], const StepForward& s, int64_t block, int64_t row, float* out) {
   if (s.h) {
@@ -127,7 +126,7 @@ INLINE void some_gate_sums(const StepForward& s, int64_t block, int64_t row, flo
   end_gate_sums(sums, s, block, row, out);
 }
 
-// The rest of x from a column on, which itself counts times `sign`, and U h.
+// Continues at `column`, which is multiplied by `sign`, with the rest of x and U h.
 template <int R>
 INLINE void some_gate_sums_from(const Vec (&begun)[R][4], const StepForward& s, int64_t column, float sign,
                                 int64_t block, int64_t row, float* out) {
@@ -153,12 +152,12 @@ INLINE void some_gate_sums_mirrored(const StepForward& s, const StepForward& mir
   some_gate_sums_from(begun, mirrored, column, -1.f, block, row, out_mirrored);
 }
 
-// How many rows to take next, so that no single row is left over: a lone row keeps the adders waiting for each other.
+// How many rows to process next, so that no single row remains: one row alone is bound by the latency of its additions.
 INLINE int64_t next_rows(int64_t left, int64_t at_once) {
   return left >= 2 * at_once ? at_once : left > at_once ? (left + 1) / 2 : left;
 }
 
-// W x + U h + b of one block's gates for all rows, with the weights as they are packed.
+// W x + U h + b for one block's gates and rows [first, last), with packed weights.
 static void gate_sums(const StepForward& s, int64_t block, int64_t first, int64_t last, float* out) {
   for (int64_t row = first; row < last;) {
     const int64_t some = next_rows(last - row, ROWS);
@@ -194,10 +193,10 @@ static void gate_sums_mirrored(const StepForward& s, const StepForward& mirrored
   }
 }
 
-// From sums to gates, in place, and on to c and h: sigmoid(x) = 1 / (1 + 2^y) with y = -x log2(e), which is what the
-// packed weights sum up to, and tanh(x) = 2 sigmoid(2 x) - 1. Three loops of short chains: a processor has room for some
-// hundred unfinished instructions, and of one long chain that would be a single row.
-static void open_gates(const StepForward& s, int64_t block, int64_t first_row, int64_t last_row, float* gates) {
+// From sums to gates, in place, and on to c and h: sigmoid(x) = 1 / (1 + 2^y), where y = -x log2(e) is what the packed
+// weights give, and tanh(x) = 2 sigmoid(2 x) - 1. Three loops with short dependency chains: a processor can hold a few
+// hundred unfinished instructions, and with one long chain these would all belong to a single row.
+static void activate_gates(const StepForward& s, int64_t block, int64_t first_row, int64_t last_row, float* gates) {
   const int64_t stride = s.num_blocks * WIDTH, first = block * WIDTH;
   constexpr float bound = 40.f * LOG2_E;
   for (int64_t row = first_row; row < last_row; ++row) {
@@ -205,8 +204,9 @@ static void open_gates(const StepForward& s, int64_t block, int64_t first_row, i
 #pragma GCC unroll 4
     for (int v = 0; v < 4; ++v) store(own + v * WIDTH, 1.f + power_of_two(load(own + v * WIDTH), bound));
   }
-  // Two gates by one reciprocal, the slowest part of this: beyond 40 a sigmoid is 0 or 1 to float precision, and the
-  // product of two denominators is still finite. Only gates of the same unit share it: rows must not feel each other.
+  // One reciprocal, the slowest operation here, for two gates. Beyond 40 a sigmoid is 0 or 1 to float precision, and
+  // the product of two denominators is still finite. Only gates of the same unit share one, so that rows stay
+  // independent.
   for (int64_t row = first_row; row < last_row; ++row) {
     float* const own = gates + row * PANEL;
     const Vec under_i = load(own), under_f = load(own + WIDTH);
@@ -227,21 +227,21 @@ static void open_gates(const StepForward& s, int64_t block, int64_t first_row, i
   }
 }
 
-// Rows whose gates are summed up and opened while they are at hand: all of them at once would not stay in the first-level
-// cache beside the weights.
-constexpr int64_t AT_HAND = 4 * ROWS;
+// Rows whose gates are summed and then activated together. All rows at once would not fit into the L1 cache along with
+// the weights.
+constexpr int64_t ROWS_IN_CACHE = 4 * ROWS;
 
-INLINE int64_t end_of_rows_at_hand(int64_t first, int64_t rows) {
-  return rows - first < AT_HAND + ROWS ? rows : first + AT_HAND;
+INLINE int64_t end_of_rows_in_cache(int64_t first, int64_t rows) {
+  return rows - first < ROWS_IN_CACHE + ROWS ? rows : first + ROWS_IN_CACHE;
 }
 
 static void step_forward(const StepForward& s) {
   for (int64_t block = 0; block < s.num_blocks; ++block) {
     float* const gates = s.gates + block * s.gates_block;
     for (int64_t first = 0, last; first < s.rows; first = last) {
-      last = end_of_rows_at_hand(first, s.rows);
+      last = end_of_rows_in_cache(first, s.rows);
       gate_sums(s, block, first, last, gates);
-      open_gates(s, block, first, last, gates);
+      activate_gates(s, block, first, last, gates);
     }
   }
 }
@@ -251,10 +251,10 @@ static void step_forward_mirrored(const StepForward& s, const StepForward& mirro
     float* const gates = s.gates + block * s.gates_block;
     float* const gates_mirrored = mirrored.gates + block * mirrored.gates_block;
     for (int64_t first = 0, last; first < s.rows; first = last) {
-      last = end_of_rows_at_hand(first, s.rows);
+      last = end_of_rows_in_cache(first, s.rows);
       gate_sums_mirrored(s, mirrored, column, block, first, last, gates, gates_mirrored);
-      open_gates(s, block, first, last, gates);
-      open_gates(mirrored, block, first, last, gates_mirrored);
+      activate_gates(s, block, first, last, gates);
+      activate_gates(mirrored, block, first, last, gates_mirrored);
     }
   }
 }
@@ -329,7 +329,7 @@ static void panels_times_weights(const PanelsTimesWeights& m) {
   }
 }
 
-// R columns of x from one on, each times the four gates of a block's units.
+// R columns of x, each multiplied by the four gates of a block's units.
 template <int R>
 INLINE void some_weight_gradients(const WeightGradient& m, int64_t block, int64_t column) {
   float* const to = m.sums + (block * m.columns + column) * PANEL;
@@ -380,7 +380,7 @@ static void bias_gradient(const WeightGradient& m) {
   }
 }
 
-// Where within its turn a phase is, from -1/2 to 1/2.
+// The fractional part of a phase in turns, from -1/2 to 1/2.
 INLINE Vec part_of_turn(double time, const double* omega, const double* phi) {
   const DoubleVec turns = time * *reinterpret_cast<const LooseDoubleVec*>(omega) +
                           *reinterpret_cast<const LooseDoubleVec*>(phi);
@@ -388,7 +388,7 @@ INLINE Vec part_of_turn(double time, const double* omega, const double* phi) {
   return __builtin_convertvector(turns - ((turns + magic) - magic), Vec);
 }
 
-// sin(pi f) and cos(pi f) for |f| <= 1/2 by their series; the remainders are below 6e-8.
+// sin(pi f) and cos(pi f) for |f| <= 1/2 by Taylor series; truncation error below 6e-8.
 INLINE Vec sin_half(Vec y, Vec y2) {
   const Vec low = y2 * (y2 * (1.f / 120) - 1.f / 6) + 1.f;
   const Vec high = y2 * (y2 * (-1.f / 39916800) + 1.f / 362880) - 1.f / 5040;
@@ -422,7 +422,7 @@ static void encode_times(const TimeEncoding& e) {
 }
 
 static void time_gradient(const TimeGradient& g) {
-  constexpr int64_t few = 64;  // events whose sum may be taken in single precision
+  constexpr int64_t few = 64;  // events that are summed in single precision before they are added in double
   for (int64_t first = 0; first < g.num_events; first += few) {
     const int64_t last = first + few < g.num_events ? first + few : g.num_events;
     for (int64_t i = 0; i < g.d_time; i += WIDTH) {
@@ -472,7 +472,7 @@ INLINE void clear(float* to, int64_t size) {
   for (int64_t i = 0; i < size; ++i) to[i] = 0.f;
 }
 
-// Softmax over the events of one history and head, in place; weights stand num_heads apart.
+// Softmax over the events of one edge and head, in place; `apart` is the stride between weights.
 static void softmax(float* weights, int64_t num_events, int64_t apart) {
   float largest = weights[0], sum = 0.f;
   for (int64_t i = 1; i < num_events; ++i)
@@ -511,7 +511,7 @@ static void attend_last_backward(const LastAttention& m, const float* weights, c
     for (int64_t head = 0; head < heads; ++head) {
       const float* const of_head = given + head * m.d;
       const int64_t at = head * m.d_query;
-      float mean = 0.f;  // of the weights' gradients, by weight; those gradients stand in dk until they are used
+      float mean = 0.f;  // weighted mean of the weights' gradients, which are stored in dk until they are used
       for (int64_t event = first; event < last; ++event) {
         const float weight = weights[event * heads + head], of_weight = dot(of_head, m.e + event * m.d, m.d);
         add_scaled(de + event * m.d, weight, of_head, m.d);
@@ -528,7 +528,7 @@ static void attend_last_backward(const LastAttention& m, const float* weights, c
   }
 }
 
-// A row's last vector, which may be cut short; what is missing is zero.
+// The last, partial vector of a row, padded with zeros.
 INLINE Vec load_part(const float* from, int64_t size) {
   Vec value = {};
   for (int64_t j = 0; j < size; ++j) value[j] = from[j];
@@ -539,7 +539,7 @@ INLINE void store_part(float* to, Vec value, int64_t size) {
   for (int64_t j = 0; j < size; ++j) to[j] = value[j];
 }
 
-// PART: the last of the vectors is cut short. Known when compiled, since otherwise the sums don't stay in registers.
+// PART: the last vector is partial. A template parameter, since otherwise the sums don't stay in registers.
 template <int R, int V, bool PART>
 INLINE void add_neighbours(const NeighbourSums& m, int64_t slot, int64_t first) {
   constexpr int last = PART ? V - 1 : V;
@@ -587,8 +587,8 @@ INLINE void add_slots(const NeighbourSums& m, int64_t slot) {
 }
 
 static void sum_neighbours(const NeighbourSums& m) {
-  constexpr int64_t ahead = 16;  // slots: neighbours stand anywhere in memory, where no processor expects them
-  constexpr int64_t line = 16;   // floats in a line of the cache
+  constexpr int64_t ahead = 16;  // slots to prefetch: neighbours are anywhere in memory, unknown to the hardware
+  constexpr int64_t line = 16;   // floats in a cache line
   for (int64_t slot = 0; slot < m.num_slots;) {
     const int64_t some = next_rows(m.num_slots - slot, ROWS);
     for (int64_t later = slot + ahead; later < slot + ahead + some && later < m.num_slots; ++later)

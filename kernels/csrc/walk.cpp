@@ -33,7 +33,7 @@ void work_through(const Plan& plan, const Runner& run, const std::function<void(
 }
 
 void Walk::gather_x(const Window& window, float* to) const {
-  constexpr int64_t ahead = 8;  // rows: their events stand far apart, where no processor expects them
+  constexpr int64_t ahead = 8;  // rows to prefetch: their events are far apart, unknown to the hardware
   const int64_t d_in = problem.d_in, d_in_pad = shapes[0].d_in_pad;
   for (int64_t step = window.first_step; step < window.last_step; ++step) {
     for (int64_t row = 0; row < steps.rows[step]; ++row, to += d_in_pad) {

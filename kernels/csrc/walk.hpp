@@ -1,4 +1,4 @@
-// One chunk's walk through time, as far as both directions have it in common.
+// The loop over one chunk's steps: what the forward and the backward pass have in common.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +11,10 @@ namespace gtea {
 
 std::vector<LayerShape> shapes_of(const Problem& problem, const InstructionSet& isa);
 
-// Edges without events keep the state they have; so do gradients on their way back.
+// Copies the states, or their gradients, of edges without events.
 void pass_through(const Problem& problem, const float* from, float* to);
 
-// Does work(thread, task) for all tasks of a plan, by as many threads as it was made for.
+// Calls work(thread, task) for all tasks of a plan, on as many threads as it was made for.
 void work_through(const Plan& plan, const Runner& run, const std::function<void(int, int)>& work);
 
 struct Walk {
@@ -32,7 +32,7 @@ struct Walk {
   int64_t rows_at(int64_t step) const { return step < num_steps() ? steps.rows[step] : 0; }
   bool has_state() const { return !problem.h.empty(); }
 
-  // A state row of a user's tensor [num_layers, num_edges, d].
+  // Index of a row in a caller's tensor [num_layers, num_edges, d].
   int64_t outside(int layer, int64_t row) const { return (layer * problem.num_edges + edge(row)) * d(); }
 
   void copy_in(const float* from, float* to) const {
@@ -40,11 +40,11 @@ struct Walk {
     std::fill(to + d(), to + d_pad(), 0.f);
   }
 
-  // The events of a window, step by step, filled up to whole vectors.
+  // The events of a window, ordered by step and padded to whole vectors.
   void gather_x(const Window& window, float* to) const;
   void scatter_x(const Window& window, const float* from, float* to) const;
 
-  // The row of a user's tensor [num_events, d_in].
+  // A row of a caller's tensor [num_events, d_in].
   template <typename Float>
   Float* event_of(Float* x, int64_t row, int64_t step) const {
     return x + (steps.first_event[row] + step) * problem.d_in;

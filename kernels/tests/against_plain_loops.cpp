@@ -1,11 +1,13 @@
-// Random shapes through the core, against plain loops in double precision. Built with sanitizers by check.sh: inputs and
-// outputs are vectors of exactly the right size, so that a read or write beside them is seen.
+// Runs the kernels on random shapes and compares with plain loops in double precision. check.sh builds this with
+// sanitizers: inputs and outputs are vectors of exactly the right size, so that any access out of bounds is detected.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <random>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "lstm.hpp"
 #include "memory_pool.hpp"
 #include "neighbour_sums.hpp"
+#include "thread_pool.hpp"
 #include "time_encoding.hpp"
 
 namespace gtea {
@@ -30,7 +33,7 @@ struct Case {
   bool has_state;
   std::vector<int64_t> offset;
   Floats x;
-  std::vector<Floats> parameters, h, c, dh, dc;  // w, u, b by layer and encoder; states and gradients by encoder
+  std::vector<Floats> parameters, h, c, dh, dc;  // w, u, b per layer and encoder; states and gradients per encoder
 
   int64_t below(int layer) const { return layer ? d : d_in; }
   int64_t state(int layer, int64_t edge, int64_t unit) const { return (layer * num_edges + edge) * d + unit; }
@@ -49,7 +52,7 @@ Floats draw_floats(int64_t size, float scale) {
 
 Case draw_case() {
   Case c;
-  const bool many = draw(0, 2) == 0;  // more than a chunk of them; then small ones, as the plain loops are slow
+  const bool many = draw(0, 2) == 0;  // more edges than a chunk has; then small sizes, as the plain loops are slow
   c.num_edges = many ? draw(130, 500) : draw(0, 12);
   c.d_in = many ? draw(1, 5) : draw(1, 40);
   c.d = many ? draw(1, 5) : draw(1, 37);
@@ -79,7 +82,7 @@ Case draw_case() {
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-// sum(dh * h + dc * c) over the states after the last events: a number whose gradients are those asked for.
+// sum(dh * h + dc * c) over the final states: its gradients are what the backward pass computes.
 double loss(const Case& k, int encoder, const std::vector<Floats>& parameters, const Floats& x, const Floats* h_first,
             const Floats* c_first, Doubles* h_out, Doubles* c_out) {
   double total = 0;
@@ -132,13 +135,9 @@ std::vector<float*> pointers(std::vector<T>& of) {
   return found;
 }
 
-void run_threads(int num_tasks, const std::function<void(int)>& task) {
-  std::vector<std::thread> team;
-  for (int i = 0; i < num_tasks; ++i) team.emplace_back(task, i);
-  for (std::thread& member : team) member.join();
-}
+void run_threads(int num_tasks, const std::function<void(int)>& task) { gtea::run_parallel(num_tasks, 3, task); }
 
-// A gradient somewhere, by central differences of the plain loops.
+// Checks one random entry of a gradient by central differences of the plain loops.
 void check_gradient(const char* what, const Floats& gradient, Floats& value, const std::function<double()>& total) {
   if (value.empty()) return;
   const int64_t at = draw(0, value.size() - 1);
@@ -179,7 +178,7 @@ void check(Case k, const gtea::InstructionSet& isa) {
   gtea::forward(problem, plan, isa, run_threads, nullptr, pointers(h_inferred), pointers(c_inferred));
   gtea::backward(problem, plan, isa, run_threads, saved.data(), gradients);
 
-  if (h != h_inferred || c != c_inferred) ++failures, std::printf("inference has other bits than training\n");
+  if (h != h_inferred || c != c_inferred) ++failures, std::printf("inference differs from training\n");
   const auto total = [&] {
     double sum = 0;
     for (int encoder = 0; encoder < k.num_encoders; ++encoder)
@@ -205,7 +204,7 @@ void check(Case k, const gtea::InstructionSet& isa) {
   check_gradient("x", dx, k.x, total);
 }
 
-// A column read both ways in one pass, against one pass for each: the same bits.
+// One mirrored pass against two separate passes: the same bits.
 void check_mirror(const Case& k, const gtea::InstructionSet& isa) {
   const int64_t states = k.num_layers * k.num_edges * k.d, column = draw(0, k.d_in - 1);
   gtea::Problem problem{k.num_edges, k.d_in, k.d, k.num_encoders, k.num_layers, k.offset.data(), k.x.data(), {}, {}, {}, -1};
@@ -222,7 +221,7 @@ void check_mirror(const Case& k, const gtea::InstructionSet& isa) {
   problem.x = k.x.data();
   problem.mirror = column;
   gtea::forward(problem, plan, isa, run_threads, nullptr, pointers(both), no_c);
-  if (alone != both) ++failures, std::printf("mirrored histories have other bits than alone\n");
+  if (alone != both) ++failures, std::printf("a mirrored pass differs from two separate ones\n");
 }
 
 void check_times(const gtea::InstructionSet& isa) {
@@ -318,6 +317,28 @@ void check_neighbours(const gtea::InstructionSet& isa) {
   for (size_t i = 0; i < total.size(); ++i) expect_close(total[i], expected[i], 1e-4, "sum over neighbours");
 }
 
+// Several callers at once, each with more tasks than threads: every task runs exactly once, and an exception arrives.
+void check_threads() {
+  std::vector<std::thread> callers;
+  std::atomic<int> wrong{0};
+  for (int caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&wrong] {
+      for (int round = 0; round < 200; ++round) {
+        std::vector<int> runs(1 + round % 9);
+        gtea::run_parallel(static_cast<int>(runs.size()), 1 + round % 4, [&](int task) { ++runs[task]; });
+        wrong += std::count(runs.begin(), runs.end(), 1) != static_cast<int64_t>(runs.size());
+        try {
+          gtea::run_parallel(5, 3, [](int task) { if (task == 2) throw std::runtime_error("expected"); });
+          ++wrong;
+        } catch (const std::runtime_error&) {
+        }
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  if (wrong) ++failures, std::printf("the thread pool lost, repeated or swallowed something\n");
+}
+
 void check_all(const Case& drawn, const gtea::InstructionSet& isa) {
   check(drawn, isa);
   check_mirror(drawn, isa);
@@ -330,6 +351,7 @@ void check_all(const Case& drawn, const gtea::InstructionSet& isa) {
 
 int main(int, char** arguments) {
   const int num_cases = std::atoi(arguments[1]);
+  check_threads();
   for (int i = 0; i < num_cases; ++i) {
     const Case drawn = draw_case();
     for (const gtea::InstructionSet* isa : gtea::instruction_sets()) check_all(drawn, *isa);

@@ -1,5 +1,5 @@
-// The shape of AVX-512 (16 floats, six rows at once) in the compiler's own words, so that its code is checked on
-// machines that don't have it.
+// The vector code in the shape it has for AVX-512 (16 floats, six rows at a time), by compiler extensions: so it is
+// tested on machines without AVX-512, too.
 #include "instruction_set.hpp"
 
 namespace gtea {

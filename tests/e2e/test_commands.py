@@ -80,7 +80,7 @@ def test_doctor_says_what_the_lstm_runs_on(gtea: Run, monkeypatch: pytest.Monkey
         assert line().startswith("the LSTM on CPUs: compiled kernels, ") or line().endswith("would be faster")
         monkeypatch.setitem(sys.modules, "gtea_kernels", None)
         assert line().endswith("PyTorch; gtea_kernels, below, would be faster")
-        assert "To mend: pip install --no-build-isolation ./kernels" in gtea("doctor").out
+        assert "To mend: pip install 'gtea[kernels]'" in gtea("doctor").out
         monkeypatch.setitem(sys.modules, "gtea_kernels", ModuleType("gtea_kernels"))
         assert "gtea_kernels is there but was built for another gtea. To mend: pip install" in line()
     finally:

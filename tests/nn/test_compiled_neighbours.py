@@ -14,7 +14,7 @@ from gtea.nn.kernels import kernels
 
 COMPILED = kernels()
 pytestmark = pytest.mark.skipif(
-    COMPILED is None, reason="gtea_kernels is not installed or switched off: pip install --no-build-isolation ./kernels"
+    COMPILED is None, reason="gtea_kernels is not installed or switched off: pip install ./kernels"
 )
 INSTRUCTION_SETS = COMPILED.instruction_sets() if COMPILED else ["none"]
 

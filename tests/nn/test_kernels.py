@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 # CI sets GTEA_KERNELS=on: kernels() then raises where the build no longer works, and nothing is skipped in silence.
 needs_kernels = pytest.mark.skipif(
     kernels() is None,
-    reason="gtea_kernels is not installed or switched off: pip install --no-build-isolation ./kernels",
+    reason="gtea_kernels is not installed or switched off: pip install ./kernels",
 )
 Choose = Callable[[str], None]
 
@@ -56,7 +56,7 @@ def test_on_refuses_to_go_without(choose: Choose, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(UsageError) as refusal:
         kernels()
     assert str(refusal.value).startswith("GTEA_KERNELS=on: the package gtea_kernels must be installed (got: ")
-    assert str(refusal.value).endswith("Run 'pip install --no-build-isolation ./kernels' or unset it.")
+    assert str(refusal.value).endswith("('pip install ./kernels' in a clone) or unset it.")
 
 
 def test_kernels_of_another_gtea_are_not_used(choose: Choose, monkeypatch: pytest.MonkeyPatch) -> None:

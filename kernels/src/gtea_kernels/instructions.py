@@ -4,28 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ctypes import byref, c_double
+from itertools import count, takewhile
 
-from gtea_kernels import _core
+from gtea_kernels import library
 
-_chosen = [_core.instruction_sets()[0]]
+_NAMES: list[str] = [name.decode() for name in takewhile(bool, map(library.instruction_set, count()))]
+_chosen = [0]
 
 
 def instruction_sets() -> list[str]:
     """Those that this build has and this machine can run, the fastest first; the last one runs everywhere."""
-    return _core.instruction_sets()
+    return list(_NAMES)
 
 
 def instruction_set() -> str:
-    """The one in use."""
+    """The name of the one in use."""
+    return _NAMES[_chosen[-1]]
+
+
+def instruction_set_index() -> int:
+    """The one in use, as the library counts them."""
     return _chosen[-1]
 
 
 @contextmanager
 def use_instruction_set(name: str) -> Iterator[None]:
-    """Another than the fastest, for tests and measurements."""
-    if name not in instruction_sets():
-        raise ValueError(f"instruction set must be one of {', '.join(instruction_sets())} (got {name!r})")
-    _chosen.append(name)
+    """Use another one than the fastest, for tests and measurements."""
+    if name not in _NAMES:
+        raise ValueError(f"instruction set must be one of {', '.join(_NAMES)} (got {name!r})")
+    _chosen.append(_NAMES.index(name))
     try:
         yield
     finally:
@@ -33,5 +41,7 @@ def use_instruction_set(name: str) -> Iterator[None]:
 
 
 def peak_gflops(num_threads: int) -> float:
-    """What multiply-adds in registers give, in 10^9 floating-point operations a second."""
-    return _core.peak_gflops(num_threads, instruction_set())
+    """The rate of multiply-adds that stay in registers, in 10^9 floating-point operations a second."""
+    gflops = c_double()
+    library.peak_gflops(instruction_set_index(), num_threads, byref(gflops))
+    return gflops.value

@@ -38,7 +38,7 @@ def kernels() -> ModuleType | None:
         if wish == "on":
             raise UsageError(
                 f"GTEA_KERNELS=on: the package gtea_kernels must be installed (got: {error}). "
-                "Run 'pip install --no-build-isolation ./kernels' or unset it."
+                "Run \"pip install 'gtea[kernels]'\" ('pip install ./kernels' in a clone) or unset it."
             ) from error
         return None
 

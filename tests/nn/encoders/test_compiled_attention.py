@@ -15,7 +15,7 @@ from gtea.nn.segments import run_of_rows
 
 COMPILED = kernels()
 pytestmark = pytest.mark.skipif(
-    COMPILED is None, reason="gtea_kernels is not installed or switched off: pip install --no-build-isolation ./kernels"
+    COMPILED is None, reason="gtea_kernels is not installed or switched off: pip install ./kernels"
 )
 INSTRUCTION_SETS = COMPILED.instruction_sets() if COMPILED else ["none"]
 every_instruction_set = pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)

@@ -21,7 +21,7 @@ from gtea.nn.kernels import kernels as installed
 
 COMPILED = installed()
 pytestmark = pytest.mark.skipif(
-    COMPILED is None, reason="gtea_kernels is not installed or switched off: pip install --no-build-isolation ./kernels"
+    COMPILED is None, reason="gtea_kernels is not installed or switched off: pip install ./kernels"
 )
 INSTRUCTION_SETS = COMPILED.instruction_sets() if COMPILED else ["none"]
 every_instruction_set = pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
