@@ -16,7 +16,7 @@ import torch
 from tests.nn.examples import seeded
 from torch import Tensor
 
-from gtea.nn.compiled import kernels
+from gtea.nn.kernels import kernels
 
 COMPILED: Any = kernels()
 pytestmark = pytest.mark.skipif(
