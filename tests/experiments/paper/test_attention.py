@@ -36,7 +36,7 @@ def test_weights_summed_up_by_hand() -> None:
     assert len(found.histogram) == len(EDGES) - 1
     some = summarise(attention, np.array([False, True, True, False]))
     assert (some.accounts, some.neighbours, some.zero, some.zero_per_account) == (1, 1, 0.0, 0.0)
-    with pytest.raises(DataError, match="must have a neighbour"):
+    with pytest.raises(DataError, match="no account of the test part has a neighbour"):
         summarise(attention, np.array([False, True, False, False]))
 
 

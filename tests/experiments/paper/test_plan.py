@@ -9,7 +9,7 @@ import pytest
 
 from gtea.experiments.paper.jobs import Job, Repeat
 from gtea.experiments.paper.page import settings_lines
-from gtea.experiments.paper.paper_figures import TABLE1_MODELS
+from gtea.experiments.paper.paper_results import TABLE1_MODELS
 from gtea.experiments.paper.plan import Plan, Point, model_points
 from gtea.experiments.paper.rows import rows_of
 from gtea.experiments.paper.subject import Subject, own_subject
