@@ -45,7 +45,7 @@ format: setup  ## mend what can be mended automatically
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup  ## the short form of every benchmark, one table; BENCH_JSON=file keeps it
+bench: setup  ## a short form of every benchmark in under ten minutes; BENCH_JSON=file saves the results
 	$(BIN)/python benchmarks/bench_all.py $(if $(BENCH_JSON),--json $(BENCH_JSON))
 
 clean:  ## remove everything that was made

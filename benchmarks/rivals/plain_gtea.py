@@ -14,7 +14,7 @@ MakeEncoder = Callable[[int, int], nn.Module]
 
 
 def sparsemax(logits: Tensor, mask: Tensor) -> Tensor:
-    """Sparsemax along the last dimension (Algorithm 1 of Martins and Astudillo, 2016)."""
+    """Sparsemax along the last dimension (Algorithm 1 of the paper)."""
     logits = logits.masked_fill(~mask, -1e9)
     ordered = logits.sort(dim=-1, descending=True).values
     count = torch.arange(1, logits.shape[-1] + 1)
