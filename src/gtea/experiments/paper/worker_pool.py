@@ -69,13 +69,9 @@ class _Worker:
     def __init__(self, number: int, threads: int, lock: int, lines: queue.Queue[tuple[int, dict[str, Any]]]) -> None:
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
         self.job: Job | None = None
+        # -P: don't import modules from the current folder.
         self._process = subprocess.Popen(
-            [
-                sys.executable,
-                "-P",
-                "-m",
-                "gtea.experiments.paper.worker",
-            ],  # -P: don't import from the current folder
+            [sys.executable, "-P", "-m", "gtea.experiments.paper.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,

@@ -118,8 +118,8 @@ def _run_trial(
 ) -> Trial:
     number = len(earlier) + 1
     best = max((max(trial.curve) for trial in ranked(earlier)), default=None)
-    run = TrialRun(request, settings, earlier, search.rule, search_record.run_folder(out, number))
-    return run.run(lambda report: listener(SearchStatus(number, search.num_trials, best, report)))
+    trial_run = TrialRun(request, settings, earlier, search.rule, search_record.run_folder(out, number))
+    return trial_run.run(lambda report: listener(SearchStatus(number, search.num_trials, best, report)))
 
 
 def _write_results(out: Path, request: TrainingRequest, trials: list[Trial]) -> None:

@@ -22,7 +22,7 @@ from gtea.training.run_record import RUN
 TrainingRequest = NodeRequest | LinkRequest
 
 
-class _TrialPruned(Exception):  # noqa: N818 - control flow, not an error
+class _PrunedError(Exception):
     """Raised by the training listener to stop a pruned trial."""
 
 
@@ -62,14 +62,14 @@ class TrialRun:
         def on_report(report: TrainingReport) -> None:
             listener(report)
             if report.row is not None and self._pruned_at(request) is not None:
-                raise _TrialPruned
+                raise _PrunedError
 
         if self._pruned_at(request) is not None:
             return  # killed after the last epoch was recorded but before the trial was pruned
         task: Task[Any] = request.once(self.folder)
         try:
             train_for_validation(task, on_report, resume=(self.folder / RUN).exists())
-        except _TrialPruned:
+        except _PrunedError:
             return
 
     def _pruned_at(self, request: TrainingRequest) -> int | None:
