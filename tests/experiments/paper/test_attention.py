@@ -89,8 +89,8 @@ def test_of_the_sources_of_links(gtea: Run, words: Words, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--models", "gcn"], "--models: must be variants of GTEA here (got 'gcn')"),
-        (["--set", "model.attention=softmax"], "--set model.attention: is what is compared here"),
+        (["--models", "gcn"], "--models: must be GTEA variants here (got 'gcn')"),
+        (["--set", "model.attention=softmax"], "--set model.attention: is what this experiment varies"),
     ],
 )
 def test_what_can_not_be_asked(gtea: Run, words: Words, tmp_path: Path, more: list[str], message: str) -> None:
