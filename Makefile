@@ -53,7 +53,7 @@ format: setup  ## fix what can be fixed automatically
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup  ## the short form of every benchmark, one table; BENCH_JSON=file keeps it
+bench: setup  ## a short form of every benchmark in under ten minutes; BENCH_JSON=file saves the results
 	$(BIN)/python benchmarks/bench_all.py $(if $(BENCH_JSON),--json $(BENCH_JSON))
 
 docs: setup  ## build the documentation site into site/, offline and strictly

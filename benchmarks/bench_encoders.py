@@ -1,20 +1,21 @@
-"""How fast are histories encoded, against padding every history to the longest? Forward and backward.
+"""How fast are histories encoded, compared with padding every history to the longest? Forward and backward.
 
-python benchmarks/bench_encoders.py --encoder lstm --edges 2000 --json
-python benchmarks/bench_encoders.py --encoder lstm --edges 14000 --threads 2 --skip-padded --json
+    python benchmarks/bench_encoders.py --encoder lstm --edges 2000 --json
+    python benchmarks/bench_encoders.py --encoder lstm --edges 14000 --threads 2 --skip-padded --json
 
-Both encoders, Enc_i and Enc_a, hidden 64, on histories of mean length 4 and at most 256 events; gradients by the events
-too, which the time encoding needs. Every round has new lengths (libraries cache what they prepare for a shape) and runs
-each way once, so that a busy machine slows all of them alike. The median is reported, of ratios the median of the
-rounds' ratios.
+Runs both encoders, Enc_i and Enc_a, with 64 hidden units on histories of mean length 4 and at most 256 events.
+Gradients with respect to the events are included, because the time encoding needs them. Every round draws new lengths
+(libraries cache work per shape) and runs each method once, so that load from other processes affects all methods
+alike. Results are medians over rounds; a ratio is the median of the ratios of the rounds. Denormals are flushed to
+zero for all methods, as in training.
 
-All ways run as training does, where numbers below 1.2e-38 count as zero: the rivals gain by it too.
+Rivals: "padded" pads to the longest history, "buckets" pads within length buckets. "ours" is what a model uses: the
+compiled kernels if installed (GTEA_KERNELS=off disables them). "twin" is the same algorithm in PyTorch.
 
-"ours" is what a model uses: the compiled kernels if they are installed (GTEA_KERNELS=off leaves them out), "twin" the
-same in PyTorch. lstm_peak_share is the share of the machine's fp32 peak (multiply-adds in registers, before and
-after each round, the higher of the two) that the cells' matrix products make: W x and U h, and on the way back the
-gradients of x, h, W and U. The first event of a history has no h to multiply, and the kernels leave those products out;
-so does the count. Counted as if every event had them, it is lstm_peak_share_all_events.
+lstm_peak_share is the share of the machine's fp32 peak that the matrix products of the cells reach: W x, U h, and the
+gradients of x, h, W and U. The peak is measured with multiply-adds in registers before and after each round, and the
+higher value counts. The first event of a history has no previous h, so its products with U are neither computed nor
+counted; lstm_peak_share_all_events counts them.
 """
 
 from __future__ import annotations
@@ -41,17 +42,17 @@ from rivals.encoders import PaddedLSTM, PaddedTransformer
 
 D_IN, D_EDGE, NUM_HEADS, LONGEST = 24, 64, 4, 256
 WARM_UP_EDGES = 100
-"""Enough for libraries to load what they load late; a whole round of the slow ways would take as long as any other."""
+"""Enough to trigger lazy loading. A full warm-up round of the slow methods would take too long."""
 WARM_UP_ROUNDS = 3
-"""Of the kernels alone, at full size: they keep their workspaces, whose pages the system is slow to hand out."""
-Both = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
-"""Both encoders over the same events."""
+"""Full-size warm-up rounds of the kernels, which allocate their workspaces on first use and keep them."""
+EncodeBoth = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+"""Runs both encoders over the same events."""
 Clock = Callable[[], float]
 CLOCKS: dict[str, Clock] = {"wall": time.perf_counter, "processor": time.process_time}
 
 
 def draw_lengths(num_edges: int, generator: torch.Generator) -> Tensor:
-    """Heavy-tailed, mean about 4, one of them the longest."""
+    """Heavy-tailed lengths with a mean of about 4, at least one of them ``LONGEST``."""
     share = torch.rand(num_edges, generator=generator)
     lengths = (0.9 * (share ** (-1 / 1.2) - 1) + 1).clamp(max=LONGEST).long()
     lengths[0] = LONGEST
@@ -59,14 +60,14 @@ def draw_lengths(num_edges: int, generator: torch.Generator) -> Tensor:
 
 
 def draw_histories(num_edges: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Events, and where each edge's begin."""
+    """Events, and the offset of each edge's history."""
     lengths = draw_lengths(num_edges, generator)
     offset = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)])
     return torch.randn(int(offset[-1]), D_IN, generator=generator), offset
 
 
 class BucketLSTM(nn.Module):
-    """The same over length buckets, each padded to a power of two at most."""
+    """An LSTM over length buckets, each padded to at most a power of two."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,42 +76,42 @@ class BucketLSTM(nn.Module):
     def forward(self, e_hat: Tensor, offset: Tensor) -> Tensor:
         """The last hidden states."""
         length = offset.diff()
-        kind = (length - 1).double().add(0.5).log2().floor().clamp(min=-1)
+        bucket = (length - 1).double().add(0.5).log2().floor().clamp(min=-1)
         last = e_hat.new_empty(len(length), D_EDGE)
-        for some in (kind == k for k in set(kind.tolist())):
-            rows, longest = some.nonzero().squeeze(1), int(length[some].max())
-            place = torch.arange(longest)
-            states = self.lstm(e_hat[(offset[:-1][rows][:, None] + place).clamp(max=len(e_hat) - 1)])[0]
+        for selected in (bucket == number for number in set(bucket.tolist())):
+            rows, longest = selected.nonzero().squeeze(1), int(length[selected].max())
+            position = torch.arange(longest)
+            states = self.lstm(e_hat[(offset[:-1][rows][:, None] + position).clamp(max=len(e_hat) - 1)])[0]
             last = last.index_copy(0, rows, states[torch.arange(len(rows)), length[rows] - 1])
         return last
 
 
-def one_after_the_other(make: Callable[[], nn.Module]) -> Both:
-    """Two encoders that know nothing of each other."""
+def independent(make: Callable[[], nn.Module]) -> EncodeBoth:
+    """Two encoders that run one after the other."""
     enc_i, enc_a = make(), make()
     return lambda e_hat, offset: (enc_i(e_hat, offset), enc_a(e_hat, offset))
 
 
-def padded(make: Callable[[int, int], nn.Module]) -> Both:
-    """Two of the rivals' encoders, which pad to the longest."""
+def padded(make: Callable[[int, int], nn.Module]) -> EncodeBoth:
+    """Two encoders of a rival, which pad to the longest history."""
     enc_i, enc_a = make(D_IN, D_EDGE), make(D_IN, D_EDGE)
 
     def run(e_hat: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
-        place = offset[:-1], offset.diff()
-        return enc_i(e_hat, *place), enc_a(e_hat, *place)
+        spans = offset[:-1], offset.diff()
+        return enc_i(e_hat, *spans), enc_a(e_hat, *spans)
 
     return run
 
 
-def ours(encoder: Encoder) -> Both:
-    """As the edge encoder runs its two."""
+def ours(encoder: Encoder) -> EncodeBoth:
+    """Both encoders, run as the edge encoder runs them."""
     config = ModelConfig(encoder=encoder, d_edge=D_EDGE, num_heads=NUM_HEADS)
     enc_i, enc_a = (sequence_encoder(config, D_IN, torch.Generator().manual_seed(seed)) for seed in (0, 1))
     return lambda e_hat, offset: enc_i.beside(enc_a, e_hat, offset)
 
 
-def twin() -> Both:
-    """The LSTM in PyTorch, whether or not the kernels are there."""
+def twin() -> EncodeBoth:
+    """The LSTM in PyTorch, even if the kernels are installed."""
     config = ModelConfig(encoder="lstm", d_edge=D_EDGE)
     encoders = [sequence_encoder(config, D_IN, torch.Generator().manual_seed(seed)) for seed in (0, 1)]
 
@@ -125,30 +126,30 @@ def twin() -> Both:
     return run
 
 
-def ways(encoder: Encoder) -> dict[str, Both]:
-    """What is compared: the ways to run the two encoders."""
+def methods(encoder: Encoder) -> dict[str, EncodeBoth]:
+    """The methods to compare."""
     if encoder == "transformer":
         return {"padded": padded(PaddedTransformer), "ours": ours(encoder)}
-    buckets = one_after_the_other(BucketLSTM)
+    buckets = independent(BucketLSTM)
     return {"padded": padded(PaddedLSTM), "buckets": buckets, "twin": twin(), "ours": ours(encoder)}
 
 
-def run_once(both: Both, e_hat: Tensor, offset: Tensor, clock: Clock) -> float:
+def run_once(method: EncodeBoth, e_hat: Tensor, offset: Tensor, clock: Clock) -> float:
     """Seconds for both encoders, forward and backward."""
     e_hat = e_hat.clone().requires_grad_()
     start = clock()
-    e_tilde, h = both(e_hat, offset)
+    e_tilde, h = method(e_hat, offset)
     torch.autograd.backward(e_tilde.sum() + h.square().sum())
     return clock() - start
 
 
 def cell_operations(num_events: int, d_below: int) -> float:
-    """Floating-point operations of one encoder's products with d_below inputs: forward, and twice that going back."""
+    """Floating-point operations of one encoder's products with d_below inputs: forward, plus twice that backward."""
     return 3.0 * 2 * num_events * 4 * D_EDGE * d_below
 
 
 def peak_shares(num_edges: int, num_events: int, seconds: float, peak_gflops: float) -> tuple[float, float]:
-    """Of products with something to multiply; and as if first events had them all."""
+    """Peak share of the products performed, and as if first events had a previous state too."""
     by_events = cell_operations(num_events, D_IN)
     by_states = [cell_operations(num, D_EDGE) for num in (num_events - num_edges, num_events)]
     performed, all_events = (2 * (by_events + part) / seconds / peak_gflops / 1e9 for part in by_states)
@@ -157,7 +158,7 @@ def peak_shares(num_edges: int, num_events: int, seconds: float, peak_gflops: fl
 
 @dataclass(frozen=True)
 class Round:
-    """One run of every way over the same histories."""
+    """One run of every method over the same histories."""
 
     num_edges: int
     num_events: int
@@ -167,56 +168,56 @@ class Round:
 
 @flush_denormals()
 def run_rounds(encoder: Encoder, num_edges: int, num_rounds: int, skip_padded: bool, clock: Clock) -> list[Round]:
-    """All ways in turn, after a warm-up that doesn't count."""
+    """Run all methods in turn, after an untimed warm-up."""
     generator = torch.Generator().manual_seed(0)
-    compared = {name: both for name, both in ways(encoder).items() if not (skip_padded and name == "padded")}
+    compared = {name: method for name, method in methods(encoder).items() if not (skip_padded and name == "padded")}
     compiled = kernels() if encoder == "lstm" else None
-    # Processor time is that of all threads together, so that one thread's peak is its measure.
+    # Processor time sums over all threads, so it is compared with the peak of one thread.
     num_threads = torch.get_num_threads() if clock is time.perf_counter else 1
-    for both in compared.values():
-        run_once(both, *draw_histories(min(WARM_UP_EDGES, num_edges), generator), clock)
+    for method in compared.values():
+        run_once(method, *draw_histories(min(WARM_UP_EDGES, num_edges), generator), clock)
     for _ in range(WARM_UP_ROUNDS if compiled else 0):
         run_once(compared["ours"], *draw_histories(num_edges, generator), clock)
     rounds = []
     for _ in range(num_rounds):
         e_hat, offset = draw_histories(num_edges, generator)
         before = compiled.peak_gflops(num_threads) if compiled else None
-        seconds = {name: run_once(both, e_hat, offset, clock) for name, both in compared.items()}
+        seconds = {name: run_once(method, e_hat, offset, clock) for name, method in compared.items()}
         peak = max(before, compiled.peak_gflops(num_threads)) if compiled and before else None
         rounds.append(Round(num_edges, len(e_hat), seconds, peak))
     return rounds
 
 
 def median(values: Iterable[float]) -> float:
-    """To three digits that mean something."""
+    """The median, rounded to four significant digits."""
     return float(f"{statistics.median(values):.4g}")
 
 
-def lstm_figures(rounds: list[Round]) -> dict[str, float]:
-    """Ratios, each within its own round."""
-    figures = {}
+def lstm_results(rounds: list[Round]) -> dict[str, float]:
+    """Ratios within each round, and the peak share."""
+    results = {}
     if "padded" in rounds[0].seconds:
-        figures["lstm_speedup"] = median(r.seconds["padded"] / r.seconds["ours"] for r in rounds)
-        figures["lstm_speedup_pytorch"] = median(r.seconds["padded"] / r.seconds["twin"] for r in rounds)
-    figures["lstm_over_twin"] = median(r.seconds["twin"] / r.seconds["ours"] for r in rounds)
+        results["lstm_speedup"] = median(r.seconds["padded"] / r.seconds["ours"] for r in rounds)
+        results["lstm_speedup_pytorch"] = median(r.seconds["padded"] / r.seconds["twin"] for r in rounds)
+    results["lstm_over_twin"] = median(r.seconds["twin"] / r.seconds["ours"] for r in rounds)
     peaks = [(r, r.peak_gflops) for r in rounds if r.peak_gflops is not None]
     if peaks:
         shares = [peak_shares(r.num_edges, r.num_events, r.seconds["ours"], peak) for r, peak in peaks]
-        figures["lstm_peak_share"] = median(performed for performed, _ in shares)
-        figures["lstm_peak_share_all_events"] = median(all_events for _, all_events in shares)
-        figures["peak_gflops"] = median(peak for _, peak in peaks)
-    return figures
+        results["lstm_peak_share"] = median(performed for performed, _ in shares)
+        results["lstm_peak_share_all_events"] = median(all_events for _, all_events in shares)
+        results["peak_gflops"] = median(peak for _, peak in peaks)
+    return results
 
 
-def transformer_figures(rounds: list[Round]) -> dict[str, float]:
-    """The ratio within each round."""
+def transformer_results(rounds: list[Round]) -> dict[str, float]:
+    """The speed-up, from the ratio within each round."""
     if "padded" not in rounds[0].seconds:
         return {}
     return {"transformer_speedup": median(r.seconds["padded"] / r.seconds["ours"] for r in rounds)}
 
 
 def measure(encoder: Encoder, num_edges: int, num_rounds: int, skip_padded: bool, clock: str) -> dict[str, object]:
-    """The figures of this machine, and what it is."""
+    """Run the benchmark. Returns results and a description of the machine."""
     load_before = os.getloadavg()[0]
     rounds = run_rounds(encoder, num_edges, num_rounds, skip_padded, CLOCKS[clock])
     compiled = kernels()
@@ -226,7 +227,7 @@ def measure(encoder: Encoder, num_edges: int, num_rounds: int, skip_padded: bool
         "edges": num_edges,
         "mean_length": round(statistics.mean(r.num_events / r.num_edges for r in rounds), 2),
         **{f"{name}_ms": median(1000 * r.seconds[name] for r in rounds) for name in rounds[0].seconds},
-        **(lstm_figures(rounds) if encoder == "lstm" else transformer_figures(rounds)),
+        **(lstm_results(rounds) if encoder == "lstm" else transformer_results(rounds)),
         "clock": clock,
         "rounds": num_rounds,
         "threads": torch.get_num_threads(),
@@ -239,14 +240,16 @@ def measure(encoder: Encoder, num_edges: int, num_rounds: int, skip_padded: bool
 
 
 def main() -> None:
-    """Read the command line, run, print."""
+    """Parse the command line, run, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--encoder", choices=["lstm", "transformer"], default="lstm")
     parser.add_argument("--edges", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--skip-padded", action="store_true", help="leave out the slow way")
-    parser.add_argument("--clock", choices=sorted(CLOCKS), default="wall", help="processor: where others work, too")
+    parser.add_argument("--skip-padded", action="store_true", help="leave out the padded rival, which is slow")
+    parser.add_argument(
+        "--clock", choices=sorted(CLOCKS), default="wall", help="processor: for a machine with other load"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)

@@ -1,11 +1,10 @@
-"""How long does ingest take, and how much memory, beside DuckDB's own sort of the same file?
-
-The rival is ``COPY (SELECT ... ORDER BY src, dst, t) TO parquet``: what anybody would run to get the events of each
-pair together. Ingest does that sort too, and besides numbers the accounts, finds the edges, links both ends, counts
-duplicates, and writes digests. Each run is a process of its own, so that its peak memory is its own; the two
-alternate.
+"""How much time and memory does ingest need, compared with DuckDB's sort of the same file?
 
     python benchmarks/bench_ingest.py --events 60000000 --json
+
+The rival is ``COPY (SELECT ... ORDER BY src, dst, t) TO parquet``, which only groups the events of each pair. Ingest
+does that sort too; it also numbers the accounts, finds the edges, builds the adjacency, counts duplicates and writes
+digests. The two alternate. Each run has its own process, so that its peak memory is its own.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ ingest(sys.argv[1], src="src", dst="dst", time="t", features=["amount"], time_un
 
 
 def generate(path: Path, events: int, accounts: int) -> None:
-    """Payments with integer ids and heavy-tailed histories, about eight events a pair, in no order."""
+    """Write payments with integer ids and heavy-tailed histories (about eight events per pair), unordered."""
     connection = duckdb.connect()
     connection.execute("SET enable_progress_bar = false")
     connection.execute("SET memory_limit = '4GB'")
@@ -53,9 +52,9 @@ def generate(path: Path, events: int, accounts: int) -> None:
         ) TO '{path}' (FORMAT parquet)""")
 
 
-def measured(script: str, source: Path, out: Path, memory: str) -> dict[str, float]:
-    """Seconds and peak resident memory of a script in a process of its own."""
-    started = time.perf_counter()
+def measure(script: str, source: Path, out: Path, memory: str) -> dict[str, float]:
+    """Seconds and peak resident memory of a script in its own process."""
+    start = time.perf_counter()
     process = subprocess.Popen([sys.executable, "-c", script, str(source), str(out), memory])
     peak = 0.0
     done = threading.Event()
@@ -73,7 +72,7 @@ def measured(script: str, source: Path, out: Path, memory: str) -> dict[str, flo
     watcher = threading.Thread(target=watch)
     watcher.start()
     code = process.wait()
-    seconds = time.perf_counter() - started
+    seconds = time.perf_counter() - start
     done.set()
     watcher.join()
     if code:
@@ -82,15 +81,15 @@ def measured(script: str, source: Path, out: Path, memory: str) -> dict[str, flo
 
 
 def compare(events: int, accounts: int, repeats: int, memory: str, rival: bool) -> dict[str, Any]:
-    """Alternate the two on one file; medians."""
+    """Alternate ingest and the rival on one file; report medians."""
     with tempfile.TemporaryDirectory(dir=".", prefix=".bench-") as folder:
         source = Path(folder) / "events.parquet"
         generate(source, events, accounts)
         ours, theirs = [], []
         for _ in range(repeats):
             if rival:
-                theirs.append(measured(RIVAL, source, Path(folder) / "sorted.parquet", "3GB"))
-            ours.append(measured(OURS, source, Path(folder) / "store", memory))
+                theirs.append(measure(RIVAL, source, Path(folder) / "sorted.parquet", "3GB"))
+            ours.append(measure(OURS, source, Path(folder) / "store", memory))
     seconds = statistics.median(run["seconds"] for run in ours)
     result = {
         "events": events,
@@ -112,13 +111,13 @@ def compare(events: int, accounts: int, repeats: int, memory: str, rival: bool) 
 
 
 def main() -> None:
-    """Run from the command line."""
+    """Parse the command line, run, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--events", type=int, default=60_000_000)
     parser.add_argument("--accounts", type=int, default=3_000_000)
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--memory", default="4GB")
-    parser.add_argument("--no-rival", action="store_true", help="only ingest")
+    parser.add_argument("--no-rival", action="store_true", help="run only ingest")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     result = compare(options.events, options.accounts, options.repeats, options.memory, not options.no_rival)

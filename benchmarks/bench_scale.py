@@ -1,11 +1,12 @@
-"""Does the cost grow no faster than the events, up to the size of the paper's largest data set?
+"""Do time and memory grow at most linearly with the number of events, up to the paper's largest data set?
 
     python benchmarks/bench_scale.py --folder DIR [--largest 256] [--json out.json] [--plot out.png]
 
-Graphs of 1x, 4x, 16x, 64x and 256x the smallest; the largest has 3 M nodes, 5.4 M edges and 184 M events, which is
-what the paper's Phish-L is said to have. At each size, through the command line and each in a process of its own:
-ingest, one epoch of training over 4,000 labelled accounts, exact scores of all accounts. What is finished is kept in
-the folder: an interrupted run goes on where it stopped. Seconds and peak resident memory are those of the process.
+There is no rival: linear growth is the reference. The graphs are 1x, 4x, 16x, 64x and 256x the smallest. The largest
+has 3 M nodes, 5.4 M edges and 184 M events, as the paper reports for Phish-L. At each size, the command line runs
+three steps, each in its own process: ingest, one training epoch over 4,000 labelled accounts, and exact scores of all
+accounts. Results of completed sizes are kept in the folder, so an interrupted benchmark can be continued. Seconds and
+peak resident memory are those of the process.
 """
 
 from __future__ import annotations
@@ -47,22 +48,22 @@ class Size:
 
     @property
     def nodes(self) -> int:
-        """Accounts."""
+        """Number of accounts."""
         return NODES * self.scale // LARGEST
 
     @property
     def edges(self) -> int:
-        """Pairs."""
+        """Number of pairs."""
         return EDGES * self.scale // LARGEST
 
     @property
     def events(self) -> int:
-        """Transactions, exactly."""
+        """Exact number of events."""
         return EVENTS * self.scale // LARGEST
 
 
 def main() -> None:
-    """Measure what is not measured yet, and report."""
+    """Measure all sizes that have no results yet, and print all results."""
     options = _options()
     if options.write:
         write_events(Size(options.write), options.folder / "transactions.parquet")
@@ -70,66 +71,66 @@ def main() -> None:
         return
     options.folder.mkdir(parents=True, exist_ok=True)
     if not any(options.folder.glob("scale-*.json")):
-        figures_of(Size(1), options.folder / "warm-up")  # compiles what is compiled at its first use, and keeps it
+        measure(Size(1), options.folder / "warm-up")  # fills the caches of compiled code
     rows = []
     scale = 1
     while scale <= options.largest:
-        rows.append(measured(Size(scale), options.folder))
+        rows.append(read_or_measure(Size(scale), options.folder))
         print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
         scale *= 4
-    figures = {"benchmark": "scale", **machine(), "sizes": rows, "growth": growth(rows)}
-    print(json.dumps(figures, indent=2))
+    results = {"benchmark": "scale", **machine(), "sizes": rows, "growth": growth(rows)}
+    print(json.dumps(results, indent=2))
     if options.json:
-        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+        options.json.write_text(json.dumps(results, indent=2) + "\n")
     if options.plot:
         plot(rows, options.plot)
 
 
-def measured(size: Size, folder: Path) -> dict[str, Any]:
-    """The figures of one size, from an earlier run or measured now."""
-    done = folder / f"scale-{size.scale}.json"
-    if done.exists():
-        figures: dict[str, Any] = json.loads(done.read_text())
-        return figures
-    figures = figures_of(size, folder / f"scale-{size.scale}")
-    done.write_text(json.dumps(figures, indent=2) + "\n")
-    return figures
+def read_or_measure(size: Size, folder: Path) -> dict[str, Any]:
+    """The results of one size, from an earlier run if there is one."""
+    record = folder / f"scale-{size.scale}.json"
+    if record.exists():
+        results: dict[str, Any] = json.loads(record.read_text())
+        return results
+    results = measure(size, folder / f"scale-{size.scale}")
+    record.write_text(json.dumps(results, indent=2) + "\n")
+    return results
 
 
-def figures_of(size: Size, place: Path) -> dict[str, Any]:
+def measure(size: Size, folder: Path) -> dict[str, Any]:
     """Seconds and memory of each step. Data and store are deleted afterwards."""
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir()
-    # Elsewhere: what this process once held would count as memory of those that it starts.
-    subprocess.run([sys.executable, __file__, "--folder", str(place), "--write", str(size.scale)], check=True)
-    steps = {name: run(command(name, place)) for name in STEPS}
-    shutil.rmtree(place)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    # In a subprocess: a child's peak memory starts at the memory of its parent.
+    subprocess.run([sys.executable, __file__, "--folder", str(folder), "--write", str(size.scale)], check=True)
+    steps = {name: run(command(name, folder)) for name in STEPS}
+    shutil.rmtree(folder)
     return {"scale": size.scale, "nodes": size.nodes, "edges": size.edges, "events": size.events, **steps}
 
 
-def command(step: str, place: Path) -> list[str]:
-    """What a user would type."""
-    store, model = str(place / "store"), str(place / "model")
+def command(step: str, folder: Path) -> list[str]:
+    """The command line of a step."""
+    store, model = str(folder / "store"), str(folder / "model")
     match step:
         case "ingest":
             columns = ["--src", "src", "--dst", "dst", "--time", "time", "--time-unit", "s", "--features", "amount"]
-            return ["ingest", str(place / "transactions.parquet"), *columns, "--out", store]
+            return ["ingest", str(folder / "transactions.parquet"), *columns, "--out", store]
         case "train":
-            # One split needs all of the accounts' labels in it; what they say doesn't matter here.
-            return ["train", store, "--labels", str(place / "labels.csv"), "--set", "train.epochs=1", "--out", model]
+            # The labels are random: only the cost matters.
+            return ["train", store, "--labels", str(folder / "labels.csv"), "--set", "train.epochs=1", "--out", model]
         case _:
-            return ["score", model, store, "--out", str(place / "scores.parquet")]
+            return ["score", model, store, "--out", str(folder / "scores.parquet")]
 
 
-def run(words: list[str]) -> dict[str, float]:
-    """Seconds and peak gigabytes of ``gtea`` with these words."""
+def run(arguments: list[str]) -> dict[str, float]:
+    """Seconds and peak memory in GB of ``gtea`` with these arguments."""
     program = str(Path(sys.executable).with_name("gtea"))
     start = time.perf_counter()
-    process = subprocess.Popen([program, *words], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen([program, *arguments], stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - start
     if status:
-        raise SystemExit(f"gtea {' '.join(words)}: ended with status {status}.")
+        raise SystemExit(f"gtea {' '.join(arguments)}: failed with status {status}.")
     return {"seconds": round(seconds, 2), "peak_gb": round(_peak(usage), 2)}
 
 
@@ -138,24 +139,24 @@ def _peak(usage: resource.struct_rusage) -> float:
 
 
 def write_events(size: Size, path: Path) -> None:
-    """Pairs with heavy-tailed ends and heavy-tailed histories, some thousands of pairs at a time."""
+    """Write pairs with heavy-tailed degrees and heavy-tailed histories, in chunks of pairs."""
     generator = np.random.default_rng(size.scale)
     popular = (size.nodes * generator.random(size.edges) ** 3).astype(np.int64)
-    # Everybody has a partner.
+    # Every account has at least one neighbour.
     others = generator.permutation(np.arange(size.edges) % size.nodes)
-    lengths = exactly(size.events, 1 / generator.random(size.edges) ** (1 / 1.2))
+    lengths = integer_shares(size.events, 1 / generator.random(size.edges) ** (1 / 1.2))
     names = pa.array([f"0x{number:040x}" for number in generator.permutation(size.nodes)])
     schema = pa.schema({"src": pa.string(), "dst": pa.string(), "time": pa.int64(), "amount": pa.float64()})
     with pq.ParquetWriter(path, schema) as writer:
         for first in range(0, size.edges, PAIRS_AT_ONCE):
             here = slice(first, first + PAIRS_AT_ONCE)
             a, b = (np.repeat(ends[here], lengths[here]) for ends in (popular, others))
-            back = generator.random(len(a)) < 0.3
+            reverse = generator.random(len(a)) < 0.3
             writer.write_table(
                 pa.table(
                     {
-                        "src": names.take(pa.array(np.where(back, b, a))),
-                        "dst": names.take(pa.array(np.where(back, a, b))),
+                        "src": names.take(pa.array(np.where(reverse, b, a))),
+                        "dst": names.take(pa.array(np.where(reverse, a, b))),
                         "time": 1_600_000_000 + generator.integers(0, YEAR, len(a)),
                         "amount": generator.lognormal(4, 2, len(a)),
                     },
@@ -164,20 +165,20 @@ def write_events(size: Size, path: Path) -> None:
             )
 
 
-def exactly(total: int, shares: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Whole numbers of at least 1, at most ``LONGEST``, about in these proportions, that add up to the total."""
+def integer_shares(total: int, shares: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Integers of at least 1 that sum to the total, roughly proportional to the shares and capped near ``LONGEST``."""
     lengths: np.ndarray[Any, np.dtype[np.int64]] = np.minimum(
         1 + (total - len(shares)) * shares / shares.sum(), LONGEST
     ).astype(np.int64)
     missing = total - int(lengths.sum())
-    # What rounding and the cap took away goes to the first pairs, evenly.
+    # Distribute what rounding and the cap removed evenly.
     lengths += missing // len(lengths)
     lengths[: missing % len(lengths)] += 1
     return lengths
 
 
 def write_labels(size: Size, path: Path) -> None:
-    """Coin tosses: only the cost counts."""
+    """Write random labels: only the cost matters."""
     generator = np.random.default_rng(1)
     accounts = generator.permutation(size.nodes)[:LABELLED]
     with path.open("w", newline="") as stream:
@@ -187,19 +188,19 @@ def write_labels(size: Size, path: Path) -> None:
 
 
 def growth(rows: list[dict[str, Any]]) -> dict[str, float]:
-    """From the second to the last size: by which power of the events each step's seconds grow; 1 is linear.
+    """The exponent of time over events for each step, from the second to the last size; 1 is linear.
 
-    The smallest size is left out: there, imports are most of the time.
+    The smallest size is left out, because imports dominate its time.
     """
     if len(rows) < 3:
         return {}
-    one, last = rows[1], rows[-1]
-    events = math.log(last["events"] / one["events"])
-    return {step: round(math.log(last[step]["seconds"] / one[step]["seconds"]) / events, 2) for step in STEPS}
+    first, last = rows[1], rows[-1]
+    events = math.log(last["events"] / first["events"])
+    return {step: round(math.log(last[step]["seconds"] / first[step]["seconds"]) / events, 2) for step in STEPS}
 
 
 def plot(rows: list[dict[str, Any]], path: Path) -> None:
-    """Seconds and memory over events, both on log scales, with a linear line through the slowest step's end."""
+    """Plot seconds and memory over events on log scales, with a line of linear growth for reference."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -212,8 +213,8 @@ def plot(rows: list[dict[str, Any]], path: Path) -> None:
         right.plot(events, [row[step]["peak_gb"] for row in rows], "o-", label=step)
     end = max(rows[-1][step]["seconds"] for step in STEPS)
     left.plot(events, [end * count / events[-1] for count in events], "--", color="grey", label="linear in events")
-    for axes, what in ((left, "seconds"), (right, "peak memory, GB")):
-        axes.set(xscale="log", yscale="log", xlabel="events", ylabel=what)
+    for axes, label in ((left, "seconds"), (right, "peak memory, GB")):
+        axes.set(xscale="log", yscale="log", xlabel="events", ylabel=label)
         axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
         axes.yaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
         axes.yaxis.set_minor_formatter(ticker.NullFormatter())
@@ -225,7 +226,7 @@ def plot(rows: list[dict[str, Any]], path: Path) -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, required=True, help="where data and finished figures are kept")
+    parser.add_argument("--folder", type=Path, required=True, help="folder for data and results")
     parser.add_argument("--largest", type=int, default=LARGEST, help="1, 4, 16, 64 or 256")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--plot", type=Path)

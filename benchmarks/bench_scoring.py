@@ -1,19 +1,20 @@
-"""How fast are all accounts scored exactly, against sampling 10x10 neighbours of each, and what does one account cost?
+"""How fast are exact scores of all accounts, compared with sampling 10 x 10 neighbours? What does one account cost?
 
     python benchmarks/bench_scoring.py [--folder FOLDER] [--json out.json] [--nodes 1300000] [--edges 2200000]
 
-A store is made on disk, once a folder, and an untrained GTEA_L+T; its attention discards next to nothing, which is the
-dear case. The ways take turns, so that a busy machine slows all of them alike, and the median counts; exact scoring, of
-which memory is a question, too, runs in a process of its own, after imports. Processor time is told, too: on a shared
-machine it is the steadier of the two.
+Builds a store and an untrained GTEA_L+T on disk, unless the folder has them. The attention of an untrained model
+discards almost no neighbour, which is the most expensive case. The methods alternate, so that load from other
+processes affects all of them alike, and the median over rounds counts. Processor time is reported too; on a shared
+machine it is steadier.
 
-- exact: all accounts, from opening the store to probabilities.
-- sampled: today's batches of 64, and larger ones. A part of the accounts is scored twice, and the second time counts,
-  when the features of all that they meet are known; multiplied up to all accounts. To it comes describing all accounts
-  once, as exact scoring does it.
-- one account: open the store, score one of middling degree with all its neighbours and their neighbours.
+- exact: score all accounts, from opening the store to probabilities, in its own process (so that its peak memory is
+  its own).
+- sampled (the rival): batches of 64 and of 512. A part of the accounts is scored twice; the second pass, with cached
+  account features, is timed and extrapolated to all accounts. The time to compute the features of all accounts is
+  added.
+- one account: open the store and score one account of average degree with all neighbours within two hops.
 
-Before the clock starts, each has scored a store of two payments, or that part: what is loaded late is there.
+Lazy loading happens before the timing starts.
 """
 
 from __future__ import annotations
@@ -57,21 +58,21 @@ _CPU = torch.device("cpu")
 
 
 def main() -> None:
-    """Build, measure, report."""
+    """Build the data, run the benchmark, print the results."""
     options = _options()
     if options.exact_alone:
         print(json.dumps(score_exactly(options)))
         return
     with tempfile.TemporaryDirectory(prefix="gtea-") as temporary:
         options.folder = options.folder or Path(temporary)
-        figures = report(options)
-    print(json.dumps(figures, indent=2))
+        results = report(options)
+    print(json.dumps(results, indent=2))
     if options.json:
-        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+        options.json.write_text(json.dumps(results, indent=2) + "\n")
 
 
 def report(options: argparse.Namespace) -> dict[str, Any]:
-    """All figures, and the circumstances they were taken in."""
+    """All results, with a description of the machine and its load."""
     store = prepare(options.folder, options.nodes, options.edges)
     return {
         "machine": {
@@ -88,7 +89,7 @@ def report(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def prepare(folder: Path, num_nodes: int, num_edges: int) -> Store:
-    """The store and the model, made unless they are there."""
+    """Create the store and the model unless they exist."""
     path = folder / "payments.store"
     if not (path / "manifest.json").exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -103,14 +104,14 @@ def prepare(folder: Path, num_nodes: int, num_edges: int) -> Store:
 
 
 def payments(num_nodes: int, num_edges: int) -> pa.Table:
-    """Pairs with heavy-tailed ends; three events a history on average, some of hundreds."""
+    """Pairs with heavy-tailed degrees; three events per history on average, hundreds in a few."""
     generator = np.random.default_rng(0)
     popular = (num_nodes * generator.random(num_edges) ** 3).astype(np.int64)
     others = generator.permutation(np.arange(num_edges) % num_nodes)
     lengths = np.minimum(0.57 * generator.random(num_edges) ** (-1 / 1.2) + 1, 500).astype(np.int64)
     src, dst = np.repeat(popular, lengths), np.repeat(others, lengths)
-    back = generator.random(len(src)) < 0.3
-    src, dst = np.where(back, dst, src), np.where(back, src, dst)
+    reverse = generator.random(len(src)) < 0.3
+    src, dst = np.where(reverse, dst, src), np.where(reverse, src, dst)
     names = pa.array([f"0x{number:040x}" for number in generator.permutation(num_nodes)])
     return pa.table({
         "src": names.take(pa.array(src)), "dst": names.take(pa.array(dst)),
@@ -119,72 +120,74 @@ def payments(num_nodes: int, num_edges: int) -> pa.Table:
 
 
 def save_untrained(store: Store, folder: Path) -> None:
-    """GTEA_L+T at the sizes of the configuration's defaults: two layers, 64 everywhere."""
+    """Save an untrained GTEA_L+T with default sizes: two layers, 64 wide."""
     config, cut = RunConfig(), store.as_of().cut
     preprocessing = preprocessing_for(store, cut, config)
     spec = input_spec(preprocessing)
     network = GTEANodeClassifier(config.model, spec, 2, seed=0)
-    described = {
+    description = {
         "run": config.to_json(), "task": "nodes", "classes": ["illicit", "normal"], "positive": "illicit",
         "input": vars(spec),
     }  # fmt: skip
-    save_model(folder, SavedModel(network.state_dict(), described, preprocessing.to_json(), {}, {}), "Untrained.\n")
+    save_model(folder, SavedModel(network.state_dict(), description, preprocessing.to_json(), {}, {}), "Untrained.\n")
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Every method in turn; ratios by the clock and by processor time."""
+    """Run the methods in turn; ratios by wall clock and by processor time."""
     rounds: dict[str, list[dict[str, Any]]] = {name: [] for name in METHODS}
     for _ in range(options.rounds):
         for name, method in METHODS.items():
             rounds[name].append(method(options))
             print(name, rounds[name][-1], file=sys.stderr, flush=True)
     exact, sampled, one = rounds["exact"], rounds["sampled"], rounds["one_account"]
-    figures: dict[str, Any] = {"exact_peak_gb": max(result["peak_gb"] for result in exact)}
+    results: dict[str, Any] = {"exact_peak_gb": max(result["peak_gb"] for result in exact)}
     for unit, name in (("seconds", "s"), ("cpu_s", "cpu_s")):
-        quick = statistics.median(result[unit] for result in exact)
-        slow = {size: statistics.median(result[unit][size] for result in sampled) for size in sampled[0][unit]}
-        figures[f"exact_{name}"] = quick
-        figures[f"sampled_{name}"] = slow
-        figures[f"exact_vs_sampled_{name}"] = {size: round(value / quick, 1) for size, value in slow.items()}
-    # By the clock, which is what a user waits by; where others keep the machine busy, look at processor time, too.
-    by_clock = figures["exact_vs_sampled_s"]
-    figures["exact_vs_sampled"] = by_clock[str(RunConfig().sampling.batch_size)]
-    figures["exact_vs_best_sampled"] = min(by_clock.values())
-    figures["one_account_s"] = statistics.median(result["seconds"] for result in one)
-    return {**figures, "rounds": rounds}
+        exact_time = statistics.median(result[unit] for result in exact)
+        sampled_time = {size: statistics.median(result[unit][size] for result in sampled) for size in sampled[0][unit]}
+        results[f"exact_{name}"] = exact_time
+        results[f"sampled_{name}"] = sampled_time
+        results[f"exact_vs_sampled_{name}"] = {
+            size: round(value / exact_time, 1) for size, value in sampled_time.items()
+        }
+    # Wall clock, because that is what a user waits for. On a busy machine, check processor time as well.
+    by_clock = results["exact_vs_sampled_s"]
+    results["exact_vs_sampled"] = by_clock[str(RunConfig().sampling.batch_size)]
+    results["exact_vs_best_sampled"] = min(by_clock.values())
+    results["one_account_s"] = statistics.median(result["seconds"] for result in one)
+    return {**results, "rounds": rounds}
 
 
-def score_exactly_apart(options: argparse.Namespace) -> dict[str, Any]:
-    """All accounts, in a process that does nothing else."""
-    words = [sys.executable, __file__, "--exact-alone", "--folder", str(options.folder)]
-    result: dict[str, Any] = json.loads(subprocess.run(words, check=True, stdout=subprocess.PIPE).stdout)
+def score_exactly_in_subprocess(options: argparse.Namespace) -> dict[str, Any]:
+    """Score all accounts exactly, in a process of its own."""
+    command = [sys.executable, __file__, "--exact-alone", "--folder", str(options.folder)]
+    result: dict[str, Any] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     return result
 
 
 def score_exactly(options: argparse.Namespace) -> dict[str, Any]:
-    """All accounts, from opening the store to probabilities."""
+    """Score all accounts exactly, from opening the store to probabilities."""
     stages: dict[str, float] = {}
 
-    def listen(stage: str, done: float | None) -> None:
+    def on_progress(stage: str, done: float | None) -> None:
         stages.setdefault(stage, time.perf_counter() - start)
 
-    _load_all(options)
+    _warm_up(options)
     start, cpu_start = time.perf_counter(), time.process_time()
     store, model = Store.open(options.folder / "payments.store"), NodeModel.open(options.folder / "model", _CPU)
-    model.probabilities(store, store.as_of().cut, np.arange(store.num_nodes), ScoringOptions(progress=listen))
+    model.probabilities(store, store.as_of().cut, np.arange(store.num_nodes), ScoringOptions(progress=on_progress))
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu_start
-    starts = {stage: round(begun, 2) for stage, begun in stages.items()}
+    starts = {stage: round(begin, 2) for stage, begin in stages.items()}
     peak_gb = round(resident("VmHWM") / 2**30, 2)
     return {"seconds": round(seconds, 2), "cpu_s": round(cpu, 2), "peak_gb": peak_gb, "stage_starts_s": starts}
 
 
 def score_sampled(options: argparse.Namespace) -> dict[str, Any]:
-    """A part of the accounts, multiplied up, by batch size."""
+    """Score a part of the accounts by sampling, for each batch size, and extrapolate to all accounts."""
     store, model = Store.open(options.folder / "payments.store"), NodeModel.open(options.folder / "model", _CPU)
     nodes = np.random.default_rng(1).permutation(store.num_nodes)[: options.part]
     collator = collator_for(store, store.as_of().cut, model.preprocessing, model.config)
-    figures: dict[str, dict[str, float]] = {"seconds": {}, "cpu_s": {}}
-    described, cpu_described = _describe_all(store, model)
+    results: dict[str, dict[str, float]] = {"seconds": {}, "cpu_s": {}}
+    feature_s, cpu_feature_s = _describe_all(store, model)
     for batch_size in (64, 512):
         scorer = NodeScorer(model.network, collator, batch_size, _CPU)
         scorer.probabilities(nodes)
@@ -192,13 +195,13 @@ def score_sampled(options: argparse.Namespace) -> dict[str, Any]:
         scorer.probabilities(nodes)
         spent, cpu = time.perf_counter() - start, time.process_time() - cpu_start
         share = len(nodes) / store.num_nodes
-        figures["seconds"][str(batch_size)] = round(described + spent / share, 1)
-        figures["cpu_s"][str(batch_size)] = round(cpu_described + cpu / share, 1)
-    return {**figures, "described_s": round(described, 2), "accounts_scored": len(nodes)}
+        results["seconds"][str(batch_size)] = round(feature_s + spent / share, 1)
+        results["cpu_s"][str(batch_size)] = round(cpu_feature_s + cpu / share, 1)
+    return {**results, "described_s": round(feature_s, 2), "accounts_scored": len(nodes)}
 
 
 def _describe_all(store: Store, model: NodeModel) -> tuple[float, float]:
-    """What the features of all accounts cost, by the clock and in processor time."""
+    """Seconds to compute the features of all accounts: wall clock and processor time."""
     features = NodeFeatures(store.as_of(), model.preprocessing.nodes)
     features.compute(np.arange(10))
     start, cpu_start = time.perf_counter(), time.process_time()
@@ -207,36 +210,36 @@ def _describe_all(store: Store, model: NodeModel) -> tuple[float, float]:
 
 
 def score_one_account(options: argparse.Namespace) -> dict[str, Any]:
-    """Open, score one account, write the table."""
+    """Open the store, score one account, write the table."""
     opened = Store.open(options.folder / "payments.store")
     degrees = np.diff(opened.arrays.node_offset)
     account = opened.account(int(np.flatnonzero(degrees == int(degrees.mean()) + 1)[0]))
-    asked, out = pa.table({"account": [account]}), options.folder / "one.csv"
-    _load_all(options)
+    accounts, out = pa.table({"account": [account]}), options.folder / "one.csv"
+    _warm_up(options)
     start, cpu_start = time.perf_counter(), time.process_time()
-    score_accounts(options.folder / "model", opened.path, out, accounts=asked, device=_CPU)
+    score_accounts(options.folder / "model", opened.path, out, accounts=accounts, device=_CPU)
     spent, cpu = time.perf_counter() - start, time.process_time() - cpu_start
     return {"seconds": round(spent, 3), "cpu_s": round(cpu, 3)}
 
 
-def _load_all(options: argparse.Namespace) -> None:
+def _warm_up(options: argparse.Namespace) -> None:
     store = store_in_memory(["a", "a"], ["b", "b"], [1, 2], features={"amount": [1.0, 2.0]})
     NodeModel.open(options.folder / "model", _CPU).probabilities(store, 10, np.arange(2))
 
 
 METHODS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "one_account": score_one_account,
-    "exact": score_exactly_apart,
+    "exact": score_exactly_in_subprocess,
     "sampled": score_sampled,
 }
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, help="where store and model are kept between runs; default: nowhere")
+    parser.add_argument("--folder", type=Path, help="keeps store and model between runs; default: a temporary folder")
     parser.add_argument("--nodes", type=int, default=1_300_000)
     parser.add_argument("--edges", type=int, default=2_200_000)
-    parser.add_argument("--part", type=int, default=10_000, help="accounts that are scored by sampling")
+    parser.add_argument("--part", type=int, default=10_000, help="number of accounts scored by sampling")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--exact-alone", action="store_true", help=argparse.SUPPRESS)

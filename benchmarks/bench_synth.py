@@ -1,6 +1,8 @@
-"""How fast are synthetic payments made? Generates and writes one data set; prints events per second.
+"""How fast are synthetic payments generated and written?
 
-python benchmarks/bench_synth.py --events 5000000 --json
+    python benchmarks/bench_synth.py --events 5000000 --json
+
+There is no rival. Generates one data set and prints events per second.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from gtea.datasets.payments import PaymentsSpec, write_payments
 
 
 def measure(spec: PaymentsSpec) -> dict[str, float | int | str | None]:
-    """Time one run from the spec to both files on disk, synced; peak memory is the whole process's."""
-    pa.array(np.zeros(1))  # pyarrow imports pandas on first use where it is installed: not what we measure
+    """Time one run until both files are synced to disk. Peak memory is that of the whole process."""
+    pa.array(np.zeros(1))  # pyarrow imports pandas on first use, if installed; keep that out of the timing
     with tempfile.TemporaryDirectory() as folder:
         start, start_cpu = time.perf_counter(), time.process_time()
         transactions, _ = write_payments(spec, Path(folder))
@@ -46,10 +48,10 @@ def measure(spec: PaymentsSpec) -> dict[str, float | int | str | None]:
 
 
 def main() -> None:
-    """Read the command line, run once, print."""
+    """Parse the command line, run once, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--events", type=int, default=5_000_000)
-    parser.add_argument("--accounts", type=int, help="default: one to every 20 events")
+    parser.add_argument("--accounts", type=int, help="default: one per 20 events")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     args = parser.parse_args()

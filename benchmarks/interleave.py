@@ -1,4 +1,4 @@
-"""Ways to do one thing, run in turns: a busy moment of the machine then slows all of them alike, and ratios hold."""
+"""Time several methods in alternation, so that load from other processes affects all of them alike."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ import torch
 from gtea.nn.kernels import arithmetic
 
 
-def medians(ways: Mapping[str, Callable[[int], object]], rounds: int) -> dict[str, float]:
-    """The median seconds of each way over the rounds, after one round that doesn't count.
+def medians(methods: Mapping[str, Callable[[int], object]], rounds: int) -> dict[str, float]:
+    """Median seconds of each method over the rounds, after one untimed warm-up round.
 
     Args:
-        ways: Each is told the round's number, 0 for the one that doesn't count.
+        methods: Called with the number of the round; 0 is the warm-up.
     """
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for count in range(rounds + 1):
-        for name, way in ways.items():
+    seconds: dict[str, list[float]] = {name: [] for name in methods}
+    for number in range(rounds + 1):
+        for name, method in methods.items():
             start = time.perf_counter()
-            way(count)
-            if count:
+            method(number)
+            if number:
                 seconds[name].append(time.perf_counter() - start)
     return {name: statistics.median(times) for name, times in seconds.items()}
 
 
 def machine() -> dict[str, object]:
-    """What computed, and how busy it was."""
+    """Describe the machine and its current load."""
     return {
         "arithmetic": arithmetic(),
         "cores": os.cpu_count(),

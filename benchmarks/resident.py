@@ -1,4 +1,4 @@
-"""How much memory this process holds, or held at its peak, as the system counts resident pages."""
+"""Resident memory of this process, now and at its peak."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from typing import Literal
 
 
 def resident(field: Literal["VmRSS", "VmHWM"]) -> int:
-    """Bytes: now (VmRSS), or at the peak (VmHWM). What resource.getrusage counts begins with what the parent had."""
+    """Resident bytes now (VmRSS) or at the peak (VmHWM). ``resource.getrusage`` would include the parent's memory."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))

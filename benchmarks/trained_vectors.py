@@ -1,10 +1,11 @@
-"""What one trained vector per account adds to link prediction, as in research code, against what gtea does.
-
-Such a model can't score an account that it was not trained with: it is an experiment, and no part of gtea. Accounts
-that the graph has never seen, but training pairs name, are where it should help.
+"""What does one trained vector per account, as in research code, add to link prediction with gtea?
 
     gtea datasets prepare wikipedia --out wikipedia
     python benchmarks/trained_vectors.py wikipedia/store --seeds 3 --json trained.json
+
+The rival has a trained embedding table instead of random node features. It can't score accounts that are not in the
+training data, so it is an experiment and not part of gtea. It should help most for accounts that occur in the training
+pairs but have no events in the graph.
 """
 
 from __future__ import annotations
@@ -35,40 +36,40 @@ D_VECTOR = 64
 
 
 class TrainedVectors(GTEALinkNetwork):
-    """GTEA whose node features are looked up in a table that is trained.
+    """GTEA with a trained embedding table as node features.
 
-    Batches name no accounts. One random number each, which is a function of the account, tells them apart.
+    Batches don't contain account ids. One random feature per account, a function of the account, serves as its key.
     """
 
-    def __init__(self, config: ModelConfig, spec: InputSpec, seed: int, numbers: torch.Tensor) -> None:
+    def __init__(self, config: ModelConfig, spec: InputSpec, seed: int, keys: torch.Tensor) -> None:
         super().__init__(config, dataclasses.replace(spec, d_node_features=D_VECTOR), seed)
-        self.numbers = numbers
-        start = torch.randn(len(numbers), D_VECTOR, generator=torch.Generator().manual_seed(seed))
+        self.keys = keys
+        start = torch.randn(len(keys), D_VECTOR, generator=torch.Generator().manual_seed(seed))
         self.vectors = nn.Parameter(start / D_VECTOR**0.5)
 
     def forward(self, pairs: PairBatch) -> torch.Tensor:
         """Logits, [num_pairs]."""
         batch = pairs.batch
         assert isinstance(batch, Batch)
-        known = self.vectors[torch.searchsorted(self.numbers, batch.node_features[:, 0].contiguous())]
-        return super().forward(dataclasses.replace(pairs, batch=dataclasses.replace(batch, node_features=known)))
+        features = self.vectors[torch.searchsorted(self.keys, batch.node_features[:, 0].contiguous())]
+        return super().forward(dataclasses.replace(pairs, batch=dataclasses.replace(batch, node_features=features)))
 
 
 class TrainedRun(LinkTask):
-    """A link prediction with trained vectors."""
+    """Link prediction with trained vectors."""
 
     def network(self, spec: InputSpec) -> nn.Module:
-        """GTEA and the table."""
+        """GTEA with the embedding table."""
         view = self.store.as_of(self.split.train.as_of)
         nodes = preprocessing_for(self.store, view.cut, self.config).nodes
-        numbers = torch.from_numpy(NodeFeatures(view, nodes).rows(np.arange(self.store.num_nodes))[:, 0])
-        distinct = torch.unique(numbers)
-        assert len(distinct) == len(numbers), "two accounts share a number"
+        keys = torch.from_numpy(NodeFeatures(view, nodes).rows(np.arange(self.store.num_nodes))[:, 0])
+        distinct = torch.unique(keys)
+        assert len(distinct) == len(keys), "two accounts share a key"
         return TrainedVectors(self.config.model, spec, self.config.train.seed, distinct)
 
 
-def configured(head: str, trained: bool, seed: int) -> RunConfig:
-    """The paper's protocol with one head and one kind of node features."""
+def run_config(head: str, trained: bool, seed: int) -> RunConfig:
+    """The paper's protocol with a given head and kind of node features."""
     settings = {
         "model.link_head": head,
         "model.num_layers": 2 if head == "dot" else 1,
@@ -81,12 +82,12 @@ def configured(head: str, trained: bool, seed: int) -> RunConfig:
     return with_settings(default_config(model_config("gtea-l+t"), "links"), settings, "trained_vectors")
 
 
-def measured(store: Store, head: str, trained: bool, seed: int) -> dict[str, float]:
-    """Train, and judge once."""
+def measure(store: Store, head: str, trained: bool, seed: int) -> dict[str, float]:
+    """Train one model and return its metrics."""
     split = with_negatives(store, split_links(store, protocol="paper"))
     kind = TrainedRun if trained else LinkTask
     with tempfile.TemporaryDirectory() as folder:
-        config = configured(head, trained, seed)
+        config = run_config(head, trained, seed)
         run = kind(store, split, config, Path(folder) / "model", torch.device("cpu"))
         metrics = train_task(run, no_report).metrics
     names = ("accuracy", "average_precision")
@@ -94,7 +95,7 @@ def measured(store: Store, head: str, trained: bool, seed: int) -> dict[str, flo
 
 
 def main() -> None:
-    """Both heads, with and without."""
+    """Run both heads, with and without trained vectors."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("store", type=Path)
     parser.add_argument("--seeds", type=int, default=3)
@@ -104,7 +105,7 @@ def main() -> None:
     for seed in range(options.seeds):
         for head in ("dot", "ordered_pair"):
             for trained in (False, True):
-                row = {"head": head, "trained": trained, "seed": seed, **measured(store, head, trained, seed)}
+                row = {"head": head, "trained": trained, "seed": seed, **measure(store, head, trained, seed)}
                 print(json.dumps(row), flush=True)
                 rows.append(row)
                 if options.json:

@@ -1,11 +1,11 @@
-"""Digests of stores, weights and scores for fixed seeds: a refactoring must leave every one of them as it was.
+"""Check that a refactoring doesn't change results: digests of stores, weights and scores for fixed seeds.
 
     python tools/digests.py record before.json      # before the change
     python tools/digests.py compare before.json     # after each step; exit code 1 if anything differs
 
-Everything goes through the command line, so the script survives moved modules. Weights are compared as a set of
-tensors, whatever their names. The digests depend on the processor and on the versions of torch and NumPy: record and
-compare on one machine.
+The script uses only the command line, so it still works after modules have moved. Weights are compared as a set of
+tensors, ignoring their names. Digests depend on the processor and on the versions of torch and NumPy, so record and
+compare on the same machine.
 """
 
 from __future__ import annotations
@@ -41,83 +41,83 @@ EXACT = {"gtea-l", "gtea-l+t", "gtea-tx", "gtea-tx+t", "gtea-he", None}
 SMALL = ("--set", "train.epochs=2", "--set", "train.seed=3", "--device", "cpu")
 
 
-def gtea(*words: object) -> None:
-    """Run a command; what it prints is dropped."""
+def gtea(*arguments: object) -> None:
+    """Run a gtea command and discard its output."""
     with contextlib.redirect_stdout(io.StringIO()):
-        cli.main([str(word) for word in words], prog_name="gtea", standalone_mode=False)
+        cli.main([str(argument) for argument in arguments], prog_name="gtea", standalone_mode=False)
 
 
 def main() -> int:
-    """Record or compare."""
+    """Record or compare digests."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("action", choices=["record", "compare"])
     parser.add_argument("file", type=Path)
     parser.add_argument("--only", default="", help="Only digests whose name contains this.")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found = Digests(Path(folder), asked.only).all()
-    if asked.action == "record":
-        asked.file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-        print(f"{len(found)} digests in {asked.file}")
+        digests = Digests(Path(folder), options.only).all()
+    if options.action == "record":
+        options.file.write_text(json.dumps(digests, indent=1) + "\n", encoding="utf-8")
+        print(f"{len(digests)} digests in {options.file}")
         return 0
-    before = json.loads(asked.file.read_text(encoding="utf-8"))
-    wrong = [name for name in found if found[name] != before.get(name)]
-    for name in wrong:
+    before = json.loads(options.file.read_text(encoding="utf-8"))
+    changed = [name for name in digests if digests[name] != before.get(name)]
+    for name in changed:
         print(f"differs: {name}")
-    print(f"{len(found) - len(wrong)} of {len(found)} digests are the same")
-    return 1 if wrong else 0
+    print(f"{len(digests) - len(changed)} of {len(digests)} digests are the same")
+    return 1 if changed else 0
 
 
 class Digests:
-    """Makes stores, models and scores in a folder and hashes them."""
+    """Creates stores, models and scores in a folder and hashes them."""
 
     def __init__(self, folder: Path, only: str) -> None:
         self.folder = folder
         self.only = only
-        self.found: dict[str, str] = {}
+        self.digests: dict[str, str] = {}
 
     def all(self) -> dict[str, str]:
-        """Every digest by its name."""
+        """All digests by name."""
         self.stores()
         for model in ACCOUNT_MODELS:
             self.accounts(model)
         for model in LINK_MODELS:
             self.links(model)
-        for name, words in EXTRA_SETTINGS.items():
-            self.accounts(None, name, words)
+        for name, settings in EXTRA_SETTINGS.items():
+            self.accounts(None, name, settings)
         self.folds()
-        return self.found
+        return self.digests
 
     def add(self, name: str, digest: Callable[[], str]) -> None:
-        """Keep a digest."""
-        self.found[name] = digest()
-        print(f"{name}: {self.found[name][:12]}", file=sys.stderr, flush=True)
+        """Compute a digest and record it by name."""
+        self.digests[name] = digest()
+        print(f"{name}: {self.digests[name][:12]}", file=sys.stderr, flush=True)
 
     def stores(self) -> None:
-        """Stores of generated payments and of a table with everything that a store can hold, appended to."""
+        """Stores of generated payments and of a table with every kind of column, before and after an append."""
         payments = self.folder / "payments"
         gtea("synth", "payments", "--accounts", 600, "--events", 12_000, "--out", payments)
         columns = ("--src", "payer", "--dst", "payee", "--time", "timestamp", "--features", "amount")
         gtea("ingest", payments / "transactions.parquet", *columns, "--out", self.folder / "payments.store")
         self.add("store payments", lambda: store_digest(self.folder / "payments.store"))
         first, second, nodes = mixed_tables(self.folder)
-        described = ("--src", "a", "--dst", "b", "--time", "t", "--time-unit", "s", "--features", "x,y")
+        columns = ("--src", "a", "--dst", "b", "--time", "t", "--time-unit", "s", "--features", "x,y")
         more = ("--categorical", "kind", "--nodes", nodes, "--node-id", "id", "--node-features", "p,q")
         for name, extra in (("undirected", ()), ("directed", ("--directed", "--self-loops", "keep"))):
             out = self.folder / f"{name}.store"
-            gtea("ingest", first, *described, *more, *extra, "--out", out)
+            gtea("ingest", first, *columns, *more, *extra, "--out", out)
             self.add(f"store {name}", lambda out=out: store_digest(out))
             gtea("append", out, second)
             self.add(f"store {name} appended", lambda out=out: store_digest(out))
 
-    def accounts(self, model: str | None, extra: str = "", words: tuple[str, ...] = ()) -> None:
-        """A model of accounts: its weights, its exact and sampled scores, now and as of an earlier date."""
+    def accounts(self, model: str | None, extra: str = "", settings: tuple[str, ...] = ()) -> None:
+        """An account model: weights, metrics, and scores (exact, sampled, and as of an earlier date)."""
         name = f"accounts {model or 'default'}{extra and ' ' + extra}"
         if self.only not in name:
             return
         out, store = self.folder / name.replace(" ", "-"), self.folder / "payments.store"
-        chosen = () if model is None else ("--variant", model)
-        gtea("train", store, "--labels", self.folder / "payments/labels.csv", *chosen, *words, *SMALL, "--out", out)
+        variant = () if model is None else ("--variant", model)
+        gtea("train", store, "--labels", self.folder / "payments/labels.csv", *variant, *settings, *SMALL, "--out", out)
         self.add(f"{name}: weights", lambda: weights_digest(out))
         self.add(f"{name}: metrics", lambda: metrics_digest(out))
         for how, options in SCORES.items():
@@ -126,13 +126,13 @@ class Digests:
             self.add(f"{name}: scores {how}", lambda scores=scores: scores_digest(scores))
 
     def links(self, model: str | None) -> None:
-        """A model of links: its weights and its scores of some pairs."""
+        """A link model: weights, metrics, and scores of some pairs."""
         name = f"links {model or 'default'}"
         if self.only not in name:
             return
         out, store = self.folder / name.replace(" ", "-"), self.folder / "payments.store"
-        chosen = () if model is None else ("--variant", model)
-        gtea("train", store, "--task", "links", *chosen, *SMALL, "--out", out)
+        variant = () if model is None else ("--variant", model)
+        gtea("train", store, "--task", "links", *variant, *SMALL, "--out", out)
         self.add(f"{name}: weights", lambda: weights_digest(out))
         self.add(f"{name}: metrics", lambda: metrics_digest(out))
         pairs = self.folder / "pairs.csv"
@@ -146,7 +146,7 @@ class Digests:
             self.add(f"{name}: scores {how}", lambda scores=scores: scores_digest(scores))
 
     def folds(self) -> None:
-        """Stratified folds, and a store with categories and a node table."""
+        """Stratified folds on stores with categorical columns and a node table."""
         labels = self.folder / "mixed_labels.csv"
         pacsv.write_csv(pa.table({"account": [str(i) for i in range(60)], "label": ["u", "v", "w"] * 20}), labels)
         for name in ("undirected", "directed"):
@@ -172,7 +172,7 @@ EXTRA_SETTINGS: dict[str, tuple[str, ...]] = {
 
 
 def mixed_tables(folder: Path) -> tuple[Path, Path, Path]:
-    """Two deliveries of events with categories, ties, self-loops and repeated rows; and a node table."""
+    """Two event tables with categories, ties, self-loops and repeated rows, and a node table."""
     rng = np.random.default_rng(0)
     count = 3_000
     table = pa.table(
@@ -194,20 +194,20 @@ def mixed_tables(folder: Path) -> tuple[Path, Path, Path]:
 
 
 def store_digest(store: Path) -> str:
-    """The digests of all arrays."""
+    """The combined digest of all arrays of a store."""
     arrays: dict[str, Any] = json.loads((store / "manifest.json").read_text(encoding="utf-8"))["arrays"]
     return _sha256("".join(f"{name} {arrays[name]['sha256']}\n" for name in sorted(arrays)).encode())
 
 
 def weights_digest(model: Path) -> str:
-    """The tensors of a model, whatever they are called."""
+    """The digest of a model's tensors, ignoring their names."""
     tensors = load_file(model / "model.safetensors").values()
     rows = sorted(f"{t.dtype} {t.shape} {_sha256(np.ascontiguousarray(t).tobytes())}" for t in tensors)
     return _sha256("\n".join(rows).encode())
 
 
 def metrics_digest(model: Path) -> str:
-    """The figures of the validation and the test part."""
+    """The digest of the validation and test metrics."""
     metrics = json.loads((model / "metrics.json").read_text(encoding="utf-8"))
     return _sha256(json.dumps([metrics[part] for part in ("validation", "test")], sort_keys=True).encode())
 

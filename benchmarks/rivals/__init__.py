@@ -1,1 +1,1 @@
-"""GTEA as others would write it, plainly: what the benchmarks compare with."""
+"""Plain implementations of GTEA, as baselines for the benchmarks."""

@@ -1,4 +1,4 @@
-"""Encoders of histories as research code has them: everything padded to the longest history of the batch."""
+"""History encoders as in research code: all histories padded to the longest of the batch."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 
 def padded_table(e_hat: Tensor, start: Tensor, length: Tensor) -> tuple[Tensor, Tensor]:
-    """Histories as a table [num_histories, longest, d_in], and which of it is real."""
-    place = torch.arange(int(length.max()))
-    real = place < length[:, None]
-    return e_hat[(start[:, None] + place) * real], real
+    """Histories as a padded table [num_histories, longest, d_in], and the mask of real events."""
+    position = torch.arange(int(length.max()))
+    mask = position < length[:, None]
+    return e_hat[(start[:, None] + position) * mask], mask
 
 
 class PaddedLSTM(nn.Module):
-    """torch's LSTM over the whole table, then the last real step of each row."""
+    """``nn.LSTM`` over the padded table, then the last real step of each row."""
 
     def __init__(self, d_in: int, d_edge: int) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class PaddedLSTM(nn.Module):
 
 
 class PackedLSTM(PaddedLSTM):
-    """The same with pack_padded_sequence, which spares the steps on padding but not the table."""
+    """The same with pack_padded_sequence, which skips padded steps but still needs the padded table."""
 
     def forward(self, e_hat: Tensor, start: Tensor, length: Tensor) -> Tensor:
         """The last hidden states."""
@@ -40,16 +40,16 @@ class PackedLSTM(PaddedLSTM):
 
 
 class PaddedTransformer(nn.Module):
-    """A full nn.TransformerEncoder of one layer: every event, real or not, asks every other."""
+    """A one-layer nn.TransformerEncoder with full attention between all positions, including padding."""
 
     def __init__(self, d_in: int, d_edge: int, num_heads: int = 4) -> None:
         super().__init__()
-        self.into = nn.Linear(d_in, d_edge)
+        self.projection = nn.Linear(d_in, d_edge)
         layer = nn.TransformerEncoderLayer(d_edge, num_heads, dim_feedforward=d_edge, dropout=0.0, batch_first=True)
         self.encoder = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
 
     def forward(self, e_hat: Tensor, start: Tensor, length: Tensor) -> Tensor:
-        """The rows of the last events."""
-        table, real = padded_table(e_hat, start, length)
-        rows: Tensor = self.encoder(self.into(table), src_key_padding_mask=~real)
+        """The outputs of the last events."""
+        table, mask = padded_table(e_hat, start, length)
+        rows: Tensor = self.encoder(self.projection(table), src_key_padding_mask=~mask)
         return rows[torch.arange(len(rows)), length - 1]

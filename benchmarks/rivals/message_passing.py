@@ -1,4 +1,4 @@
-"""The same layer as PyG would have it: a MessagePassing with softmax attention over the batch's distinct edges."""
+"""GTEA with PyG layers: MessagePassing with softmax attention over the distinct edges of the batch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rivals.plain_gtea import MakeEncoder, PlainGTEA
 
 
 class Layer(MessagePassing):  # type: ignore[misc]
-    """Eq. 6 and 7."""
+    """Equations 6 and 7 of the paper."""
 
     def __init__(self, mlp_1: nn.Module, mlp_2: nn.Module) -> None:
         super().__init__(aggr="add", node_dim=0)
@@ -26,13 +26,13 @@ class Layer(MessagePassing):  # type: ignore[misc]
         return out
 
     def message(self, x_j: Tensor, e: Tensor, alpha: Tensor) -> Tensor:
-        """What a neighbour says."""
+        """The message of a neighbour."""
         out: Tensor = alpha[:, None] * self.mlp_1(torch.cat([x_j, e], dim=-1))
         return out
 
 
 class PyGGTEA(PlainGTEA):
-    """Histories padded, edges encoded once, layers by PyG."""
+    """Padded histories, each edge encoded once, PyG layers."""
 
     def __init__(self, make_encoder: MakeEncoder, d_nodes: int, d_events: int, *, d: int = 64) -> None:
         super().__init__(make_encoder, d_nodes, d_events, d=d)
@@ -41,8 +41,8 @@ class PyGGTEA(PlainGTEA):
     def forward(self, batch: Batch) -> Tensor:
         """Class logits of the seeds."""
         e_tilde, logits = self._encode(batch, torch.arange(batch.histories.num_edges))
-        target, place = (batch.edge >= 0).nonzero(as_tuple=True)
-        neighbour, edge = batch.neighbour[target, place], batch.edge[target, place]
+        target, position = (batch.edge >= 0).nonzero(as_tuple=True)
+        neighbour, edge = batch.neighbour[target, position], batch.edge[target, position]
         z = batch.node_features
         for layer, num_targets in zip(self.layers, reversed(batch.num_within[:-1]), strict=True):
             kept = target < num_targets

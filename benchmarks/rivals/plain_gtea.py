@@ -1,4 +1,4 @@
-"""GTEA as research code does it: trees of neighbours, padded histories, nothing recognised as met before."""
+"""GTEA as in research code: trees of neighbours and padded histories, without deduplication."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from rivals.tree import levels
 MakeEncoder = Callable[[int, int], nn.Module]
 
 
-def sparsemax(logits: Tensor, real: Tensor) -> Tensor:
-    """Algorithm 1 along the last dimension."""
-    logits = logits.masked_fill(~real, -1e9)
+def sparsemax(logits: Tensor, mask: Tensor) -> Tensor:
+    """Sparsemax along the last dimension (Algorithm 1 of the paper)."""
+    logits = logits.masked_fill(~mask, -1e9)
     ordered = logits.sort(dim=-1, descending=True).values
     count = torch.arange(1, logits.shape[-1] + 1)
     total = ordered.cumsum(-1)
     size = (1 + count * ordered > total).sum(-1, keepdim=True)
     threshold = (total.gather(-1, size - 1) - 1) / size
-    return (logits - threshold).clamp(min=0) * real
+    return (logits - threshold).clamp(min=0) * mask
 
 
 class PlainGTEA(nn.Module):
-    """Eq. 1 to 7 over the trees below the seeds, with a linear head."""
+    """Equations 1 to 7 of the paper over trees of neighbours, with a linear head."""
 
     def __init__(
         self, make_encoder: MakeEncoder, d_nodes: int, d_events: int, *, d: int = 64, d_time: int = 16, layers: int = 2
@@ -49,14 +49,14 @@ class PlainGTEA(nn.Module):
             part.view(*level.edge.shape, -1) for part, level in zip(torch.split(e_tilde, sizes), tree, strict=True)
         ]
         alpha = [
-            sparsemax(part.view(level.edge.shape), level.real)
+            sparsemax(part.view(level.edge.shape), level.mask)
             for part, level in zip(torch.split(logits, sizes), tree, strict=True)
         ]
-        # One tensor for each depth: the seeds, their neighbours, the neighbours' neighbours ...
+        # One tensor per depth: the seeds, their neighbours, the neighbours of those, ...
         z = [batch.node_features[: batch.num_within[0]], *(batch.node_features[level.node.flatten()] for level in tree)]
         for mlp_1, mlp_2 in zip(self.mlp_1, self.mlp_2, strict=True):
             z = [
-                mlp_2(torch.cat([own, self._gather(mlp_1, below, e, weight)], dim=-1))
+                mlp_2(torch.cat([own, self._aggregate(mlp_1, below, e, weight)], dim=-1))
                 for own, below, e, weight in zip(z[:-1], z[1:], embeddings, alpha, strict=False)
             ]
         out: Tensor = self.head(z[0])
@@ -70,7 +70,7 @@ class PlainGTEA(nn.Module):
         return self.enc_i(e_hat, start, length), self.enc_a(e_hat, start, length) @ self.a
 
     @staticmethod
-    def _gather(mlp_1: nn.Module, below: Tensor, e: Tensor, weight: Tensor) -> Tensor:
+    def _aggregate(mlp_1: nn.Module, below: Tensor, e: Tensor, weight: Tensor) -> Tensor:
         joined = torch.cat([below.view(*e.shape[:2], -1), e], dim=-1)
         summed: Tensor = (weight[..., None] * mlp_1(joined)).sum(1)
         return summed

@@ -1,6 +1,6 @@
-"""A batch as research code sees it: a tree of neighbours below each seed, in which everything is repeated.
+"""A batch as trees of neighbours below each seed, as in research code.
 
-Nobody is recognised: a node that is met five times is five nodes, and its edges are encoded five times.
+There is no deduplication: a node that occurs five times counts as five nodes, and its edges are encoded five times.
 """
 
 from __future__ import annotations
@@ -15,22 +15,23 @@ from gtea.nn.batch import Batch
 
 @dataclass(frozen=True)
 class Level:
-    """The neighbours of all the tree's nodes at one depth, [num_parents, fanout] each."""
+    """The neighbours of all nodes at one depth, as tensors [num_parents, fanout]."""
 
     node: Tensor
-    """Row of the batch's node features; 0 where there is no neighbour."""
+    """Row in the batch's node features; 0 for missing neighbours."""
     edge: Tensor
-    """Which history; 0 where there is no neighbour."""
-    real: Tensor
+    """Index of the history; 0 for missing neighbours."""
+    mask: Tensor
+    """Which neighbours exist."""
 
 
 def levels(batch: Batch) -> list[Level]:
-    """The tree, from the seeds' neighbours outwards."""
+    """The levels of the tree, starting with the neighbours of the seeds."""
     parents = torch.arange(batch.num_within[0])
-    found = []
+    tree = []
     for _ in range(batch.num_layers):
         edge = batch.edge[parents]
         level = Level(batch.neighbour[parents].clamp(min=0), edge.clamp(min=0), edge >= 0)
-        found.append(level)
+        tree.append(level)
         parents = level.node.flatten()
-    return found
+    return tree

@@ -7,12 +7,12 @@ CHANGELOG.md.
 from __future__ import annotations
 
 import io
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
-import tomllib
 from rich.console import Console
 
 from gtea.cli.doctor import _OPTIONAL

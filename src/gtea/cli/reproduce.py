@@ -119,9 +119,9 @@ def table1_command(models: tuple[str, ...], as_json: bool, **options: Any) -> No
       gtea reproduce table1 --data ethereum_phishing --protocol paper --jobs 2
       gtea reproduce table1 --data bitcoin_otc --models gtea-l+t tree --set train.epochs=30
     """
-    from gtea.experiments.paper.plan import checked_models, model_points
+    from gtea.experiments.paper.plan import model_points, validate_models
 
-    checked_models(models)  # refuse a misspelt name before any data are read
+    validate_models(models)  # refuse a misspelt name before any data are read
     _each(options, as_json, lambda data: model_points(data.task, models), lambda found: _table1(found, models))
 
 
@@ -183,7 +183,7 @@ class _Report:
 
 
 def _table1(experiment: Experiment, models: Sequence[str]) -> _Report:
-    from gtea.experiments.paper.paper_figures import paper_column
+    from gtea.experiments.paper.paper_results import paper_column
     from gtea.experiments.paper.table1 import table_json, table_lines, write_table
     from gtea.experiments.paper.table1_figure import draw_table
 
@@ -199,22 +199,22 @@ def _table1(experiment: Experiment, models: Sequence[str]) -> _Report:
 
 
 def _ablation(experiment: Experiment, asked: list[Comparison], words: list[str]) -> _Report:
-    from gtea.experiments.paper.ablation import ablation_json, ablation_lines, compared_of, write_ablation
+    from gtea.experiments.paper.ablation import ablation_json, ablation_lines, comparison_results, write_ablation
     from gtea.experiments.paper.ablation_figure import draw_ablation
 
     subject, plan = experiment.subject, experiment.plan
     return _Report(
         "-ablation",
-        lambda rows: compared_of(asked, rows),
-        lambda path, compared: write_ablation(path, subject, plan, compared, words),
+        lambda rows: comparison_results(asked, rows),
+        lambda path, results: write_ablation(path, subject, plan, results, words),
         draw_ablation,
         ablation_lines,
-        lambda compared: ablation_json(subject, plan, compared),
+        lambda results: ablation_json(subject, plan, results),
     )
 
 
 def _attention(experiment: Experiment, models: Sequence[str]) -> _Report:
-    from gtea.experiments.paper.attention import measure
+    from gtea.experiments.paper.attention import measure_attention
     from gtea.experiments.paper.attention_figure import draw_attention
     from gtea.experiments.paper.attention_page import attention_json, attention_lines, write_attention
 
@@ -222,7 +222,7 @@ def _attention(experiment: Experiment, models: Sequence[str]) -> _Report:
 
     def measured(rows: list[Row]) -> Any:
         with progress_bar() as progress:
-            return measure(rows, experiment.out, progress)
+            return measure_attention(rows, experiment.out, progress)
 
     return _Report(
         "-attention",
@@ -290,7 +290,7 @@ def _plan(options: dict[str, Any]) -> Plan:
 
 
 def _subjects(options: dict[str, Any], out: Path) -> Iterator[Subject]:
-    from gtea.experiments.paper.subject import own_subject, subject_of
+    from gtea.experiments.paper.subject import named_subject, own_subject
 
     names, store, labels, positive = (options[name] for name in ("names", "store", "labels", "positive"))
     if bool(names) == bool(store):
@@ -307,8 +307,8 @@ def _subjects(options: dict[str, Any], out: Path) -> Iterator[Subject]:
     copy = Path(options["given"]) if options["given"] else None
     for name in dict.fromkeys(names):
         with progress_bar() as progress:
-            subject = subject_of(
-                name, out, protocol=options["protocol"], given=copy, positive=positive, progress=progress
+            subject = named_subject(
+                name, out, protocol=options["protocol"], source=copy, positive=positive, progress=progress
             )
         yield subject
 
@@ -320,11 +320,11 @@ def _drawn(draw: Callable[[], list[Path]]) -> list[Path]:
 
 
 def _say_where(paths: Sequence[Path], pictures: Sequence[Path]) -> None:
-    from gtea.experiments.drawing import MISSING
+    from gtea.experiments.drawing import MATPLOTLIB_MISSING
 
     click.echo(f"\nin {printable(str(paths[0].parent))}: {', '.join(path.name for path in paths)}")
     if not pictures:
-        click.echo(MISSING)
+        click.echo(MATPLOTLIB_MISSING)
 
 
 @contextlib.contextmanager
@@ -344,7 +344,7 @@ def run_lines() -> Iterator[JobListener]:
                 console.print(run_line(standing), markup=False)
             label = f"{standing.job.label}, {standing.job.repeat.label}"
             figures = "" if standing.report is None else training_figures(standing.report)
-            bar.update(task, total=standing.total, completed=len(standing.ended), description=label, figures=figures)
+            bar.update(task, total=standing.total, completed=len(standing.outcomes), description=label, figures=figures)
 
         yield show
 
@@ -360,7 +360,7 @@ def run_line(standing: JobStatus) -> str:
     ]
     figures = ", ".join(shown) if outcome.state == "finished" else f"failed: {outcome.reason}"
     left = "" if not standing.seconds_left else f"; about {duration(standing.seconds_left)} left"
-    count = f"[{len(standing.ended):>{len(str(standing.total))}}/{standing.total}]"
+    count = f"[{len(standing.outcomes):>{len(str(standing.total))}}/{standing.total}]"
     return printable(
         f"{count} {outcome.data} {standing.job.label}, {outcome.label}: {figures}, {outcome.seconds:.0f} s{left}"
     )

@@ -23,8 +23,8 @@ from gtea.cli.train import device_option, options_of, print_left_out, unknown_op
 from gtea.errors import UsageError
 
 if TYPE_CHECKING:
-    from gtea.experiments.tune.attempt import TrainingRequest
     from gtea.experiments.tune.search import Search, SearchListener, SearchStatus
+    from gtea.experiments.tune.trial_run import TrainingRequest
     from gtea.experiments.tune.trials import Trial
 
 _TRIALS = 20
@@ -145,11 +145,11 @@ def _search(
         raise UsageError(
             "--trials: has no meaning with --search grid, which tries all. Leave it out, or search random."
         )
-    settled = [setting.partition("=")[0].strip() for setting in settings]
+    fixed_names = [setting.partition("=")[0].strip() for setting in settings]
     if space is None:
-        searched = paper_space(request.config, settled)
+        searched = paper_space(request.config, fixed_names)
     else:
-        searched = read_space(Path(space), request.config, settled)
+        searched = read_space(Path(space), request.config, fixed_names)
     return Search(kind, searched, _TRIALS if trials is None else trials, seed, None if no_prune else MedianRule())
 
 
@@ -157,12 +157,12 @@ def _result(request: TrainingRequest, search: Search, trials: list[Trial], out: 
     from gtea.experiments.drawing import can_draw
     from gtea.experiments.tune.best import BEST
     from gtea.experiments.tune.search import TABLE
-    from gtea.experiments.tune.search_figure import draw
+    from gtea.experiments.tune.search_figure import draw_search
     from gtea.experiments.tune.trials import ranked
     from gtea.training.request import NodeRequest
 
     metric, top = request.config.train.metric, ranked(trials)[:_TOP]
-    pictures = draw(out / TABLE, search.space, trials, metric) if can_draw() else []
+    pictures = draw_search(out / TABLE, search.space, trials, metric) if can_draw() else []
     return {
         "out": str(out),
         "metric": f"validation_{metric}",
@@ -191,9 +191,9 @@ def _show(result: dict[str, Any]) -> None:
     pictures = " and ".join(Path(path).name for path in result["pictures"])
     click.echo(f"all trials in {Path(result['table']).name}{', ' if pictures else ''}{pictures}")
     if not pictures:
-        from gtea.experiments.drawing import MISSING
+        from gtea.experiments.drawing import MATPLOTLIB_MISSING
 
-        click.echo(MISSING)
+        click.echo(MATPLOTLIB_MISSING)
     if "final" in result:
         click.echo(f"model in {printable(result['final']['out'])}")
     for name, value in result.get("final", {}).get("test", {}).items():

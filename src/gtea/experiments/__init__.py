@@ -1,1 +1,1 @@
-"""Experiments: the search for settings (``tune``), and the paper's tables and figures (``paper``)."""
+"""Experiments: hyperparameter search (``tune``) and the paper's tables and figures (``paper``)."""

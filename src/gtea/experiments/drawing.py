@@ -1,6 +1,6 @@
-"""What all pictures share: whether they can be drawn, their colours, their frame, and how they are written.
+"""Shared plotting helpers: colours, axis style, and saving.
 
-Matplotlib is an optional part: nothing here imports it before somebody draws.
+Matplotlib is an optional dependency and is imported only when a figure is drawn.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BLUE, GREY, RED, BLACK, AMBER = "#2f6690", "#98a1aa", "#c1432e", "#30363c", "#d9a036"
-MISSING = "no picture: Matplotlib is missing. To mend: pip install 'gtea[plots]'"
+MATPLOTLIB_MISSING = "no figure: Matplotlib is not installed. To fix: pip install 'gtea[plots]'"
 
 
 def can_draw() -> bool:
@@ -24,21 +24,21 @@ def can_draw() -> bool:
     return importlib.util.find_spec("matplotlib") is not None
 
 
-def save(figure: Figure, path: Path) -> list[Path]:
-    """Write a picture as PNG and SVG beside each other, and say where. The same picture gives the same bytes."""
+def save_figure(figure: Figure, path: Path) -> list[Path]:
+    """Save a figure as PNG and SVG and return both paths. The output is byte-for-byte reproducible."""
     import matplotlib as mpl
 
     paths = [path.with_name(f"{path.name}{suffix}") for suffix in (".png", ".svg")]
     with mpl.rc_context({"svg.hashsalt": "gtea"}):
-        for made in paths:
-            with atomic_write(made) as stream:
-                metadata = {"Date": None} if made.suffix == ".svg" else {}
-                figure.savefig(stream, format=made.suffix[1:], dpi=150, metadata=metadata)
+        for target in paths:
+            with atomic_write(target) as stream:
+                metadata = {"Date": None} if target.suffix == ".svg" else {}
+                figure.savefig(stream, format=target.suffix[1:], dpi=150, metadata=metadata)
     return paths
 
 
-def tidy(axes: Axes, grid: Literal["x", "y", "both"] = "y") -> None:
-    """A light grid behind the data, and no frame above and at the right."""
+def style_axes(axes: Axes, grid: Literal["x", "y", "both"] = "y") -> None:
+    """Draw a light grid behind the data and hide the top and right spines."""
     axes.grid(axis=grid, color="#e4e7ea", linewidth=0.8)
     axes.set_axisbelow(True)
     for side in ("top", "right"):

@@ -46,10 +46,10 @@ def test_named_models_are_the_ones_that_things_are_changed_in() -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ((("atention",), ()), r"--axes: must be of attention, time, .*got 'atention'"),
-        (((), ("gcn",)), r"--models: must be variants of GTEA here .got 'gcn'.\. Try 'gtea-l\+t'"),
-        (((), ("gtea-xl",)), r"--models: must be of .*got 'gtea-xl'"),
-        (((), (), ("sampling.fanout=3",)), "--set sampling.fanout: is what the axis fanout changes"),
+        ((("atention",), ()), r"--axes: must be among attention, time, .*got 'atention'"),
+        (((), ("gcn",)), r"--models: must be GTEA variants here .got 'gcn'.\. Try 'gtea-l\+t'"),
+        (((), ("gtea-xl",)), r"--models: must be among .*got 'gtea-xl'"),
+        (((), (), ("sampling.fanout=3",)), "--set sampling.fanout: is what the axis fanout varies"),
     ],
 )
 def test_what_can_not_be_compared(asked: Any, message: str) -> None:
@@ -78,7 +78,7 @@ def test_points_of_table_1_are_its_runs_and_differences_go_by_pairs(
     assert told["std"] == pytest.approx(np.std(np.subtract(ours, theirs), ddof=1))
     page = (tmp_path / "tiny-paper-ablation.md").read_text()
     assert f"{told['mean']:+.4f} ± {told['std']:.4f}" in page
-    assert "## attention: how neighbours are weighed" in page
+    assert "## attention: attention function over neighbours" in page
     assert "## fanout" not in page
     assert "--axes attention edges --models gtea-l" in page
 

@@ -36,7 +36,7 @@ def test_weights_summed_up_by_hand() -> None:
     assert len(found.histogram) == len(EDGES) - 1
     some = summarise(attention, np.array([False, True, True, False]))
     assert (some.accounts, some.neighbours, some.zero, some.zero_per_account) == (1, 1, 0.0, 0.0)
-    with pytest.raises(DataError, match="must have a neighbour"):
+    with pytest.raises(DataError, match="no account of the test part has a neighbour"):
         summarise(attention, np.array([False, True, False, False]))
 
 
@@ -89,8 +89,8 @@ def test_of_the_sources_of_links(gtea: Run, words: Words, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--models", "gcn"], "--models: must be variants of GTEA here (got 'gcn')"),
-        (["--set", "model.attention=softmax"], "--set model.attention: is what is compared here"),
+        (["--models", "gcn"], "--models: must be GTEA variants here (got 'gcn')"),
+        (["--set", "model.attention=softmax"], "--set model.attention: is what this experiment varies"),
     ],
 )
 def test_what_can_not_be_asked(gtea: Run, words: Words, tmp_path: Path, more: list[str], message: str) -> None:

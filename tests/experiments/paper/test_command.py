@@ -21,7 +21,7 @@ Outcomes = Callable[[Path], dict[str, dict[str, Any]]]
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--models", "gtea-lt"], "--models: must be of gtea-l, gtea-l+t, gtea-tx, "),
+        (["--models", "gtea-lt"], "--models: must be among gtea-l, gtea-l+t, gtea-tx, "),
         (["--models", "gtea-lt"], "(got 'gtea-lt'). Did you mean 'gtea-l+t'?"),
         (["--models", "edgebank"], "edgebank: foretells links only"),
         (["--data", "wikipedia"], "--data, --store: give one of them"),
@@ -29,12 +29,12 @@ Outcomes = Callable[[Path], dict[str, dict[str, Any]]]
         (["--folds", "2", "--protocol", "paper"], "split.folds must be at least 3 (got 2)"),
         (["--jobs", "0"], "--jobs: must be at least 1 (got 0). Try 2."),
         (["--seed", "-1"], "train.seed must be at least 0 (got -1)"),
-        (["--set", "train.seed=3"], "--set train.seed: is for --seed to say. Leave it out."),
+        (["--set", "train.seed=3"], "--set train.seed: is set by --seed. Leave it out."),
         (["--set", "split.kind=folds"], "--set split.kind: is for --protocol to say. Leave it out."),
         (["--set", "train.lrr=3"], "unknown key 'train.lrr' in --set train.lrr. Did you mean 'train.lr'?"),
         (
             ["--set", "model.encoder=transformer"],
-            "model.encoder: is 'lstm' in gcn (got 'transformer' from the settings)",
+            "model.encoder: must be 'lstm' for gcn (got 'transformer' from the settings)",
         ),
         (["--config", "none.toml"], "none.toml: no such file. Check --config."),
         (["--positive", "frogs"], "'frogs'"),
@@ -65,10 +65,10 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         (
             ["--data", "wikipdia"],
             2,
-            "--data wikipdia: is no data set that gtea knows, and no folder. Did you mean 'wikip",
+            "--data wikipdia: no such data set or folder. Did you mean 'wikip",
         ),
-        (["--data", "x"], 2, "Known are: wikipedia, reddit, mooc, lastfm, ethereum_phishing, email_eu"),
-        (["--data", "."], 2, "must be a folder that gtea datasets prepare made (it has no dataset.json)"),
+        (["--data", "x"], 2, "Data sets: wikipedia, reddit, mooc, lastfm, ethereum_phishing, email_eu"),
+        (["--data", "."], 2, "must be a folder written by gtea datasets prepare (it has no dataset.json)"),
         (["--data", "mooc"], 3, "mooc: needs mooc.csv or mooc.csv.gz (found nothing in "),
         (
             ["--data", "mooc"],
@@ -143,7 +143,7 @@ def test_a_prepared_folder_has_its_own_name_and_settings(
     assert "| gtea-he |" in outcome.out
     assert "| 0.9673 |" in outcome.out  # the paper's
     page = (tmp_path / "out" / "ethereum_phishing-paper.md").read_text()
-    assert "The paper's figures are those of its Phish-S" in page
+    assert "The paper's results are for its data set Phish-S" in page
     assert "gtea reproduce table1 --data ethereum_phishing --protocol paper --folds 3 --models tree gtea-he" in page
 
 
@@ -160,7 +160,7 @@ def test_a_config_may_hold_all_settings_if_the_model_is_the_same(
     assert (run["seed"], run["config"]["train"]["seed"], run["config"]["train"]["lr"]) == (2, 2, 0.01)
     refused = gtea(*words("table1", tmp_path / "out", *asked, "--models", "gtea-l"))
     assert refused.code == 2
-    assert "model.encoder: is 'lstm' in gtea-l (got 'statistics' from the settings)" in refused.err
+    assert "model.encoder: must be 'lstm' for gtea-l (got 'statistics' from the settings)" in refused.err
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from gtea.experiments.paper.jobs import Job, Repeat
 from gtea.experiments.paper.page import settings_lines
-from gtea.experiments.paper.paper_figures import TABLE1_MODELS
+from gtea.experiments.paper.paper_results import TABLE1_MODELS
 from gtea.experiments.paper.plan import Plan, Point, model_points
 from gtea.experiments.paper.rows import rows_of
 from gtea.experiments.paper.subject import Subject, own_subject
@@ -105,6 +105,6 @@ def test_settings_that_rows_share_are_told_once(links: Subject) -> None:
     plan, points = Plan("paper", settings=("train.epochs=2",)), model_points("links", ())
     told = settings_lines(rows_of(points, plan.jobs(links, points), {}))
     assert told == [
-        "Settings besides gtea's defaults: `train.epochs=2`.",
+        "Settings that differ from gtea's defaults: `train.epochs=2`.",
         'gtea-l+t, gtea-tx+t, hybrid also: `features.time_origin="calendar"`.',
     ]

@@ -11,8 +11,8 @@ import pytest
 from gtea.config import RunConfig
 from gtea.datasets.catalog import DATASETS
 from gtea.experiments.paper import settings
-from gtea.experiments.paper.paper_figures import TABLE1_MODELS, paper_column
-from gtea.experiments.paper.settings import laid_over
+from gtea.experiments.paper.paper_results import TABLE1_MODELS, paper_column
+from gtea.experiments.paper.settings import with_packaged_settings
 from gtea.experiments.paper.subject import PAYMENTS
 from gtea.models.registry import BASELINES, GTEA_MODELS, default_config, model_config
 from gtea.tasks.link_split import LinkProtocol
@@ -32,7 +32,7 @@ def test_every_entry_is_of_something_there_is_and_can_be() -> None:
         for protocol in entry.keys() & set(get_args(LinkProtocol)):
             assert set(entry[protocol]) <= {"all", "gtea", *GTEA_MODELS, *BASELINES}
             for model in (*TABLE1_MODELS, "tree", *(["edgebank"] if task == "links" else [])):
-                laid_over(default_config(model_config(model), task), data, protocol, model)
+                with_packaged_settings(default_config(model_config(model), task), data, protocol, model)
 
 
 def test_the_nearer_to_the_model_the_stronger(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,11 +42,14 @@ def test_the_nearer_to_the_model_the_stronger(monkeypatch: pytest.MonkeyPatch) -
         "gtea-l+t": {"train": {"lr": 0.3}},
     }
     monkeypatch.setattr(settings, "_packaged", lambda: {"mine": {"paper": layers}})
-    rates = {model: laid_over(RunConfig(), "mine", "paper", model).train.lr for model in ("gcn", "gtea-l", "gtea-l+t")}
+    rates = {
+        model: with_packaged_settings(RunConfig(), "mine", "paper", model).train.lr
+        for model in ("gcn", "gtea-l", "gtea-l+t")
+    }
     assert rates == {"gcn": 0.1, "gtea-l": 0.2, "gtea-l+t": 0.3}
-    found = laid_over(RunConfig(), "mine", "paper", "gtea-l+t")
+    found = with_packaged_settings(RunConfig(), "mine", "paper", "gtea-l+t")
     assert (found.train.epochs, found.model.d_node) == (7, 8)
-    assert laid_over(RunConfig(), "mine", "temporal", "gcn") == RunConfig()
+    assert with_packaged_settings(RunConfig(), "mine", "temporal", "gcn") == RunConfig()
 
 
 def test_the_papers_numbers() -> None:

@@ -10,7 +10,7 @@ import pytest
 from gtea.datasets.payments import PaymentsSpec
 from gtea.errors import DataError, UsageError
 from gtea.experiments.paper import subject as module
-from gtea.experiments.paper.subject import own_subject, subject_of
+from gtea.experiments.paper.subject import named_subject, own_subject
 
 
 @pytest.fixture
@@ -29,30 +29,30 @@ def copy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def test_a_named_data_set(copy: Path, tmp_path: Path) -> None:
-    found = subject_of("bitcoin_otc", tmp_path / "out", protocol="paper")
+    found = named_subject("bitcoin_otc", tmp_path / "out", protocol="paper")
     assert (found.name, found.task, found.positive) == ("bitcoin_otc", "nodes", "fraud")
     assert found.store == tmp_path / "out" / "data" / "bitcoin_otc" / "store"
     made = (found.store / "manifest.json").stat().st_mtime_ns
-    assert subject_of("bitcoin_otc", tmp_path / "out", protocol="temporal", positive="trusted").positive == "trusted"
+    assert named_subject("bitcoin_otc", tmp_path / "out", protocol="temporal", positive="trusted").positive == "trusted"
     (copy / "ratings.csv.gz").unlink()
-    again = subject_of("bitcoin_otc", tmp_path / "out", protocol="paper")
+    again = named_subject("bitcoin_otc", tmp_path / "out", protocol="paper")
     assert again == found
     assert again.digest() == found.digest()
     assert (found.store / "manifest.json").stat().st_mtime_ns == made
     with pytest.raises(DataError, match=r"bitcoin_otc: needs ratings\.csv or ratings\.csv\.gz"):
-        subject_of("bitcoin_otc", tmp_path / "elsewhere", protocol="paper")
+        named_subject("bitcoin_otc", tmp_path / "elsewhere", protocol="paper")
     assert not (tmp_path / "elsewhere").exists()
     (found.store.parent / "dataset.json").write_text("{}")
     with pytest.raises(DataError, match=r"dataset\.json: can't be read \('name'\). Delete the folder"):
-        subject_of("bitcoin_otc", tmp_path / "out", protocol="paper")
+        named_subject("bitcoin_otc", tmp_path / "out", protocol="paper")
 
 
 def test_payments_are_generated_once_and_always_the_same(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(module, "_PAYMENTS", PaymentsSpec(accounts=60, events=600, illicit_share=0.3))
-    found = subject_of("payments", tmp_path / "a", protocol="paper")
+    found = named_subject("payments", tmp_path / "a", protocol="paper")
     assert (found.name, found.task, found.own) == ("payments", "nodes", False)
-    assert subject_of("payments", tmp_path / "a", protocol="paper") == found
-    assert subject_of("payments", tmp_path / "b", protocol="temporal").digest() == found.digest()
+    assert named_subject("payments", tmp_path / "a", protocol="paper") == found
+    assert named_subject("payments", tmp_path / "b", protocol="temporal").digest() == found.digest()
     assert sorted(path.name for path in found.store.parent.iterdir()) == ["dataset.json", "labels.csv", "store"]
 
 

@@ -122,7 +122,7 @@ def test_by_time_runs_differ_by_their_seeds(gtea: Run, words: Words, tmp_path: P
     ]
     assert {json.dumps(run["split"]) for run in runs.values()} == {json.dumps(next(iter(runs.values()))["split"])}
     page = (tmp_path / "tiny-temporal.md").read_text()
-    assert "over seeds 3 to 4. The split is by time, and the same in all of them" in page
+    assert "over seeds 3 to 4. All runs use the same temporal split" in page
     # One more run of each: those that are there are kept.
     more = gtea(*words("table1", tmp_path, "--models", "gtea-he", "tree", "--folds", 3, "--seed", 3))
     assert [line.split(":")[0] for line in more.err.splitlines()] == [
@@ -142,9 +142,9 @@ def test_links(gtea: Run, words: Words, tmp_path: Path, protocol: str, outcomes:
     cuts = {run["split"]["test"]["sees_graph_before"] for run in runs}
     assert (cuts == {run["split"]["graph_until"] for run in runs}) == (protocol == "paper")
     page = (tmp_path / f"tiny-{protocol}.md").read_text()
-    assert "one negative, drawn anew with each seed" in page
+    assert "one negative per positive, drawn anew for each seed" in page
     sees = "the end of the graph" if protocol == "paper" else "its own start"
-    assert f"the last 20 % judge, and each window sees the graph as of {sees}." in page
+    assert f"the last 20 % for testing. Each window sees the graph as of {sees}." in page
 
 
 def test_a_loss_that_is_no_number_fails_its_row_only(
@@ -156,7 +156,7 @@ def test_a_loss_that_is_no_number_fails_its_row_only(
     states = {run["model"]: run["state"] for run in outcomes(tmp_path).values()}
     assert states == {"gtea-l+t": "failed", "tree": "finished"}
     page = (tmp_path / "tiny-temporal.md").read_text()
-    assert "- gtea-l+t, seed 0: no figures. training: the loss is nan" in page
+    assert "- gtea-l+t, seed 0: failed. training: the loss is nan" in page
     assert "| 0, 1 failed |" in page
     assert "failed: training: the loss is nan" in outcome.err
     assert [path.name.split("-")[0] for path in (tmp_path / "models" / "tiny-temporal").iterdir()] == ["tree"]
@@ -167,5 +167,5 @@ def test_without_matplotlib_it_says_how_to_get_a_picture(
 ) -> None:
     monkeypatch.setattr("gtea.experiments.drawing.can_draw", lambda: False)
     outcome = gtea(*words("table1", tmp_path, "--models", "tree", "--folds", 1))
-    assert "no picture: Matplotlib is missing. To mend: pip install 'gtea[plots]'" in outcome.out
+    assert "no figure: Matplotlib is not installed. To fix: pip install 'gtea[plots]'" in outcome.out
     assert not list(tmp_path.glob("*.png"))

@@ -14,8 +14,8 @@ from gtea.errors import DataError, ModelError, StoreError
 from gtea.experiments.paper.jobs import Job, read_outcome
 from gtea.experiments.paper.plan import Plan, Point
 from gtea.experiments.paper.subject import own_subject
-from gtea.experiments.paper.worker import answer
-from gtea.experiments.paper.worker_pool import error_of, question
+from gtea.experiments.paper.worker import handle_request
+from gtea.experiments.paper.worker_pool import job_request, worker_error
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def job(data: Path) -> Job:
 def asked(job: Job, out: Path) -> list[dict[str, Any]]:
     """The lines of the answer to a question that went through JSON."""
     answers = io.StringIO()
-    answer(json.loads(json.dumps(question(job, out))), answers)
+    handle_request(json.loads(json.dumps(job_request(job, out))), answers)
     return [json.loads(line) for line in answers.getvalue().splitlines()]
 
 
@@ -47,7 +47,7 @@ def test_it_reports_and_then_says_what_came_of_it(job: Job, tmp_path: Path) -> N
         (
             "tree_first",
             True,
-            r"was made with model\.tree_first = True, which this gtea no longer has\. Delete the file",
+            r"was made with model\.tree_first = True, which this version of gtea no longer has\. Delete the file",
         ),
     ],
 )
@@ -74,7 +74,7 @@ def test_a_setting_that_was_off_and_is_gone_changes_nothing(job: Job, tmp_path: 
 def test_what_goes_wrong_is_told_as_if_it_had_gone_wrong_here(job: Job, data: Path, tmp_path: Path) -> None:
     (tmp_path / "models").write_text("in the way")
     (line,) = asked(job, tmp_path)
-    error = error_of(job, line)
+    error = worker_error(job, line)
     assert isinstance(error, StoreError)
     assert "Check space and permissions" in str(error)
     assert "models" in str(error)
@@ -82,12 +82,12 @@ def test_what_goes_wrong_is_told_as_if_it_had_gone_wrong_here(job: Job, data: Pa
     labels.write_text("account,label\n" + "\n".join((data / "labels.csv").read_text().splitlines()[1:9]) + "\n")
     few = Plan("paper", settings=QUICK).jobs(own_subject(data / "tiny.store", labels), [Point("gcn", {}, "gcn")])[0][0]
     (line,) = asked(few, tmp_path / "out")
-    assert isinstance(error_of(few, line), DataError)
+    assert isinstance(worker_error(few, line), DataError)
     assert "5 folds need at least 5 accounts of each of two classes" in line["message"]
 
 
 def test_a_helper_that_died_and_one_with_a_bug(job: Job) -> None:
-    died = error_of(job, {"died": -9})
+    died = worker_error(job, {"died": -9})
     assert isinstance(died, ModelError)
-    assert f"{job.stem}: its process ended with code -9. If memory ran out, take fewer --jobs" in str(died)
-    assert isinstance(error_of(job, {"error": None, "message": "KeyError: 3"}), RuntimeError)
+    assert f"{job.stem}: its process ended with code -9. If memory ran out, use fewer --jobs" in str(died)
+    assert isinstance(worker_error(job, {"error": None, "message": "KeyError: 3"}), RuntimeError)

@@ -27,5 +27,5 @@ def test_it_reads_back_whatever_the_variant(tmp_path: Path, settings: list[str])
     assert read_config(tmp_path / "best.toml") == config
     text = (tmp_path / "best.toml").read_text()
     assert text.startswith(
-        f"# Validation {config.train.metric} 0.5000 (trial 3 of 7, epoch 1).\n# Chosen by the validation"
+        f"# Validation {config.train.metric} 0.5000 (trial 3 of 7, epoch 1).\n# Selected on the validation"
     )

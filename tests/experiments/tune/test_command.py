@@ -66,7 +66,7 @@ def test_without_matplotlib_it_says_how_to_get_a_picture(
     monkeypatch.setattr("gtea.experiments.drawing.can_draw", lambda: False)
     outcome = gtea(*words, "--trials", 1)
     assert outcome.code == 0, outcome.err
-    assert "no picture: Matplotlib is missing. To mend: pip install 'gtea[plots]'" in outcome.out
+    assert "no figure: Matplotlib is not installed. To fix: pip install 'gtea[plots]'" in outcome.out
     assert not (tmp_path / "t" / "trials.png").exists()
 
 

@@ -1,4 +1,4 @@
-"""A search from beginning to end: metrics_of by the validation part alone, and the same again after any interruption."""
+"""A whole search: it uses only the validation part, and gives the same result after any interruption."""
 
 from __future__ import annotations
 
@@ -153,11 +153,11 @@ def test_what_goes_on_must_be_what_began(nodes: Nodes, space_of: Spaces, data: P
     some = tmp_path / "some.csv"
     some.write_text("\n".join((data / "labels.csv").read_text().splitlines()[:-1]))
     refused(r"task\.labels was", nodes(labels=some))
-    with pytest.raises(UsageError, match="holds a search already"):
+    with pytest.raises(UsageError, match="already holds a search"):
         tune(nodes(), search, out, quiet)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").touch()
-    with pytest.raises(UsageError, match="full: exists"):
+    with pytest.raises(UsageError, match="full: already exists"):
         tune(nodes(), search, tmp_path / "full", quiet, resume=True)
     (out / "tune.json").write_text("{")
     with pytest.raises(ModelError, match=r"tune\.json: can't be read"):
@@ -167,7 +167,10 @@ def test_what_goes_on_must_be_what_began(nodes: Nodes, space_of: Spaces, data: P
 def test_two_searches_can_not_share_a_folder(nodes: Nodes, space_of: Spaces, tmp_path: Path) -> None:
     search = Search("random", space_of(), 1)
     tune(nodes(), search, tmp_path / "t", quiet)
-    with locked(tmp_path / "t", UsageError()), pytest.raises(UsageError, match="another process is searching there"):
+    with (
+        locked(tmp_path / "t", UsageError()),
+        pytest.raises(UsageError, match="another process is running a search there"),
+    ):
         tune(nodes(), replace(search, trials=2), tmp_path / "t", quiet, resume=True)
 
 
@@ -182,7 +185,7 @@ def test_settings_that_lead_nowhere_fail_and_the_search_goes_on(nodes: Nodes, sp
     assert (kept["state"], kept["metric"], kept["epochs"]) == ("failed", None, 0)
     alone = space_of("[model]\nencoder = ['transformer']")
     with pytest.raises(
-        ModelError, match=r"must finish \(got none of 1\)\. .* trial 1 said: model\.num_heads must divide"
+        ModelError, match=r"no trial finished \(of 1\)\. .* Trial 1 failed with: model\.num_heads must divide"
     ):
         tune(nodes("model.num_heads=3"), Search("grid", alone, 1), tmp_path / "none", quiet)
 

@@ -17,13 +17,13 @@ TEXT = "[train]\nlr = { low = 1e-4, high = 1e-1, log = true }\n[model]\nattentio
 
 @pytest.mark.parametrize("states", [["finished"], ["failed", "finished", "pruned", "finished", "failed"]])
 def test_both_forms_are_written_whole(space_of: Callable[..., Space], tmp_path: Path, states: list[str]) -> None:
-    from gtea.experiments.tune.search_figure import draw
+    from gtea.experiments.tune.search_figure import draw_search
 
     trials = [
         Trial(i + 1, {"train.lr": 0.001 * (i + 1), "model.attention": "softmax"}, state, [0.1 * i], 1.0)  # type: ignore[arg-type]
         for i, state in enumerate(states)
     ]
-    png, svg = draw(tmp_path / "trials.csv", space_of(TEXT), trials, "macro_f1")
+    png, svg = draw_search(tmp_path / "trials.csv", space_of(TEXT), trials, "macro_f1")
     assert png.read_bytes().startswith(b"\x89PNG")
     text = svg.read_text()
     assert text.rstrip().endswith("</svg>")

@@ -76,19 +76,19 @@ def test_both_ends_of_whole_numbers_are_as_likely_as_the_middle() -> None:
         ("lr = [1]", r"space\.toml: lr must be in a section"),
         ("[train]\nlr = []", r"train\.lr must have a list of values or a range \(got \[\]\)"),
         ("[train]\nlr = 0.1", r"train\.lr must have a list of values or a range \(got 0\.1\)"),
-        ("[train]\nlr = [0.1, 0.1]", r"must have each value once \(got 0\.1 twice\)"),
+        ("[train]\nlr = [0.1, 0.1]", r"must list each value once \(got 0\.1 twice\)"),
         ("[train]\nlr = ['a']", r"space\.toml: train\.lr must be of type float \(got 'a'\)"),
         ("[train]\nlr = [100.0]", r"space\.toml: train\.lr must be above 0 and below 10"),
-        ("[train]\nlr = { low = 0.1 }", r"must have low, high and perhaps log"),
-        ("[train]\nlr = { low = 0.1, high = 0.2, lgo = true }", r"must have low, high and perhaps log"),
-        ("[train]\nlr = { low = 0.2, high = 0.1 }", r"must have a low end below the high one \(got 0\.2 and 0\.1\)"),
-        ("[model]\ndropout = { low = 0, high = 0.5, log = true }", r"low end above 0 and below the high one"),
-        ("[model]\nencoder = { low = 1, high = 2 }", r"model\.encoder can't have a range: it is no number"),
-        ("[model]\nd_node = { low = 1.5, high = 2 }", r"must have whole numbers as ends \(got 1\.5 and 2\)"),
+        ("[train]\nlr = { low = 0.1 }", r"must have low, high and optionally log"),
+        ("[train]\nlr = { low = 0.1, high = 0.2, lgo = true }", r"must have low, high and optionally log"),
+        ("[train]\nlr = { low = 0.2, high = 0.1 }", r"must have low < high \(got low = 0\.2, high = 0\.1\)"),
+        ("[model]\ndropout = { low = 0, high = 0.5, log = true }", r"must have 0 < low < high"),
+        ("[model]\nencoder = { low = 1, high = 2 }", r"model\.encoder can't have a range, because it is not a number"),
+        ("[model]\nd_node = { low = 1.5, high = 2 }", r"must have integer bounds \(got 1\.5 and 2\)"),
         ("[split]\nkind = ['folds']", r"split\.kind can't be searched"),
         ("[train]\nseed = [1, 2]", r"train\.seed can't be searched"),
         ("[train]\nmetric = ['accuracy']", r"train\.metric can't be searched"),
-        ('[model]\nd_node = [8]\n"d_edge, d_node" = [8]', r"model\.d_node must be named once \(got 2 times\)"),
+        ('[model]\nd_node = [8]\n"d_edge, d_node" = [8]', r"model\.d_node must appear once \(got 2 times\)"),
         ("[train\n", r"space\.toml: is not valid TOML"),
     ],
 )
@@ -101,7 +101,7 @@ def test_a_missing_file_and_a_setting_that_is_given_and_searched(tmp_path: Path)
     with pytest.raises(UsageError, match=r"no such file\. Check --space"):
         read_space(tmp_path / "none.toml", RunConfig())
     (tmp_path / "s.toml").write_text("[train]\nlr = [0.1]")
-    with pytest.raises(UsageError, match=r"train\.lr: is given by --set and searched in s\.toml"):
+    with pytest.raises(UsageError, match=r"train\.lr: is both set by --set and searched in s\.toml"):
         read_space(tmp_path / "s.toml", RunConfig(), ["train.lr"])
 
 

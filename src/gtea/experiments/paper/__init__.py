@@ -1,1 +1,1 @@
-"""The paper's tables and figures, measured on public data sets or on a user's own data."""
+"""The paper's tables and figures, reproduced on public data sets or on a user's own data."""

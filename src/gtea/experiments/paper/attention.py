@@ -1,8 +1,8 @@
-"""How attention is distributed: the exact weights of the test part's accounts over all their neighbours.
+"""The distribution of attention weights: exact weights of the test part's accounts over all their neighbours.
 
-    OUT/attention/DATA-PROTOCOL/RUN.json     counts and shares of one model; made again from its folder if deleted
+    OUT/attention/DATA-PROTOCOL/RUN.json     summary of one model; recomputed from the model if deleted
 
-The accounts are those of the test part, as of its cut: the classified ones, or the sources of the links to foretell.
+The accounts are those of the test part as of its cut: the labelled accounts, or the sources of the links to predict.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from gtea.errors import DataError, UsageError
 from gtea.experiments.paper.jobs import Job
-from gtea.experiments.paper.plan import Point, checked_models, settled
+from gtea.experiments.paper.plan import Point, setting_names, validate_models
 from gtea.experiments.paper.rows import Row
 from gtea.experiments.paper.run_job import run_job
-from gtea.experiments.paper.run_jobs import PATIENCE, busy
+from gtea.experiments.paper.run_jobs import LOCK_TIMEOUT, busy_error
 from gtea.models.model_folder import MANIFEST
 from gtea.models.registry import GTEA_VARIANTS
 from gtea.runtime.files import locked, write_json
@@ -36,62 +36,62 @@ KINDS = ("sparsemax", "softmax")
 ALL = "all"
 
 SMALL = 0.1
-"""WeightSummary below this are what the paper calls small."""
+"""Weights below this are what the paper calls small."""
 
-LOWEST = 1e-6
+_LOWEST = 1e-6
 
 _PER_DECADE = 5
 
-EDGES = np.geomspace(LOWEST, 1.0, 6 * _PER_DECADE + 1)
+EDGES = np.geomspace(_LOWEST, 1.0, 6 * _PER_DECADE + 1)
 
-_MOST_CLASSES = 6
-"""With more of them nobody reads a table or a picture of each."""
+_MAX_CLASSES = 6
+"""With more classes, only the summary over all accounts is reported."""
 
 
 @dataclass(frozen=True)
 class WeightSummary:
-    """The weights of some accounts' neighbours, summed up."""
+    """Summary of the attention weights of a group of accounts."""
 
     accounts: int
-    """Those with a neighbour."""
+    """Number of accounts with at least one neighbour."""
     neighbours: int
     zero: float
-    """The share of neighbours whose weight is exactly 0."""
+    """Share of neighbours with a weight of exactly 0."""
     zero_per_account: float
-    """The same of each account with two neighbours or more, on average: here a hub counts like everybody else."""
+    """Mean of the same share per account with two or more neighbours, so that hubs don't dominate."""
     small: float
-    """The share of neighbours whose weight is below 0.1, zeros among them."""
+    """Share of neighbours with a weight below 0.1, including zeros."""
     effective: float
-    """How many neighbours an account looks at: 1 / sum of the squared weights, on average."""
+    """Mean effective number of neighbours per account: 1 / sum of the squared weights."""
     histogram: list[float]
-    """The shares of neighbours between the ``EDGES``; smaller weights that are not 0 are in the first."""
+    """Shares of neighbours per bin of ``EDGES``. The first bin includes smaller weights above 0."""
 
 
 @dataclass(frozen=True)
-class Measured:
-    """A row of models and the weights of each, by the accounts' classes."""
+class AttentionResult:
+    """A table row and the weight summaries of its runs, by class of account."""
 
     row: Row
     weights: tuple[Mapping[str, WeightSummary], ...]
 
     @property
     def kind(self) -> str:
-        """Which attention it is."""
+        """The attention function."""
         return str(self.row.jobs[0].config.model.attention)
 
     @property
     def groups(self) -> list[str]:
-        """All accounts, and perhaps each class."""
+        """``ALL``, then the classes if they are summarised."""
         return list(self.weights[0]) if self.weights else []
 
 
 def attention_points(models: Sequence[str], settings: Sequence[str] = ()) -> list[Point]:
-    """Each variant with sparse and with dense attention, otherwise the same."""
-    if "model.attention" in settled(settings):
-        raise UsageError("--set model.attention: is what is compared here. Leave it out.")
-    for model in checked_models(models):
+    """Each variant with sparse and with dense attention."""
+    if "model.attention" in setting_names(settings):
+        raise UsageError("--set model.attention: is what this experiment varies. Leave it out.")
+    for model in validate_models(models):
         if model not in GTEA_VARIANTS:
-            raise UsageError(f"--models: must be variants of GTEA here (got {model!r}). Try 'gtea-l+t'.")
+            raise UsageError(f"--models: must be GTEA variants here (got {model!r}). Try 'gtea-l+t'.")
     return [
         Point(model, {"model.attention": kind}, f"{model}, {kind}")
         for model in dict.fromkeys(models or ("gtea-l+t",))
@@ -99,11 +99,11 @@ def attention_points(models: Sequence[str], settings: Sequence[str] = ()) -> lis
     ]
 
 
-def measure(rows: Sequence[Row], out: Path, progress: Progress = no_progress) -> list[Measured]:
-    """The weights of every model that was trained, measured now or before."""
+def measure_attention(rows: Sequence[Row], out: Path, progress: Progress = no_progress) -> list[AttentionResult]:
+    """Summarise the attention weights of every trained model. Earlier summaries are reused."""
     folder = rows[0].jobs[0].outcome_file(out).parent
-    with locked(folder, busy(folder), timeout=PATIENCE):
-        return [Measured(row, tuple(_weights(job, out, progress) for job in _finished(row))) for row in rows]
+    with locked(folder, busy_error(folder), timeout=LOCK_TIMEOUT):
+        return [AttentionResult(row, tuple(_weights(job, out, progress) for job in _finished(row))) for row in rows]
 
 
 def _finished(row: Row) -> list[Job]:
@@ -114,55 +114,56 @@ def _finished(row: Row) -> list[Job]:
 def _weights(job: Job, out: Path, progress: Progress) -> Mapping[str, WeightSummary]:
     path = out / "attention" / job.group / f"{job.stem}.json"
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        return {group: WeightSummary(**found) for group, found in kept["weights"].items()}
+        record = json.loads(path.read_text(encoding="utf-8"))
+        return {group: WeightSummary(**summary) for group, summary in record["weights"].items()}
     except (OSError, ValueError, TypeError, KeyError):
-        pass  # not there, or of another gtea: it is quickly made again
-    found = _measured(job, out, progress)
-    content: dict[str, Any] = {"edges": EDGES.tolist(), "weights": {name: asdict(each) for name, each in found.items()}}
+        pass  # missing, or written by another version: quick to recompute
+    summaries = _compute(job, out, progress)
+    weights = {name: asdict(summary) for name, summary in summaries.items()}
+    content: dict[str, Any] = {"edges": EDGES.tolist(), "weights": weights}
     write_json(path, content)
-    return found
+    return summaries
 
 
-def _measured(job: Job, out: Path, progress: Progress) -> dict[str, WeightSummary]:
+def _compute(job: Job, out: Path, progress: Progress) -> dict[str, WeightSummary]:
     folder = job.model_folder(out)
     if not (folder / MANIFEST).exists():
-        run_job(job, out, loop.no_report)  # somebody has deleted the model, not its outcome
+        run_job(job, out, loop.no_report)  # the model was deleted, but not its outcome
     request = job.request()
     if isinstance(request, LinkRequest):
         test = request.split.test
-        found = attention_of(
+        attention = attention_of(
             LinkModel.open(folder, request.device), request.store, test.as_of, np.unique(test.src), progress
         )
-        return {ALL: summarise(found, np.ones(len(found.nodes), dtype=bool))}
-    return _of_accounts(request, folder, progress)
+        return {ALL: summarise(attention, np.ones(len(attention.nodes), dtype=bool))}
+    return _account_summaries(request, folder, progress)
 
 
-def _of_accounts(request: NodeRequest, folder: Path, progress: Progress) -> dict[str, WeightSummary]:
+def _account_summaries(request: NodeRequest, folder: Path, progress: Progress) -> dict[str, WeightSummary]:
     part = request.split().test
     assert part is not None
     labels = request.labels
     model = NodeModel.open(folder, request.device)
-    found = attention_of(model, request.store, part.as_of, labels.nodes[part.index], progress)
+    attention = attention_of(model, request.store, part.as_of, labels.nodes[part.index], progress)
     groups = {ALL: np.ones(len(part), dtype=bool)}
-    if len(labels.classes) <= _MOST_CLASSES:
+    if len(labels.classes) <= _MAX_CLASSES:
         targets = labels.targets[part.index]
         groups |= {name: targets == number for number, name in enumerate(labels.classes)}
-    return {name: summarise(found, chosen) for name, chosen in groups.items()}
+    return {name: summarise(attention, members) for name, members in groups.items()}
 
 
-def summarise(attention: AttentionWeights, chosen: NDArray[np.bool_]) -> WeightSummary:
-    """What the weights of some of the nodes have in common."""
+def summarise(attention: AttentionWeights, members: NDArray[np.bool_]) -> WeightSummary:
+    """Summarise the weights of some of the nodes."""
     degree = np.diff(attention.offset)
-    alpha = attention.alpha[np.repeat(chosen, degree)]
-    degree = degree[chosen]
+    alpha = attention.alpha[np.repeat(members, degree)]
+    degree = degree[members]
     degree = degree[degree > 0]
     if not len(degree):
-        raise DataError("attention: an account of the test part must have a neighbour (got none). Take other data.")
+        raise DataError("attention: no account of the test part has a neighbour. Use other data.")
     starts = np.concatenate([[0], np.cumsum(degree)[:-1]])
     zeros = np.add.reduceat((alpha == 0).astype(np.float64), starts)
     several = degree > 1
-    counts, _ = np.histogram(np.clip(alpha[alpha > 0], LOWEST, 1.0), EDGES)  # a rounded 1 may be above it
+    counts, _ = np.histogram(np.clip(alpha[alpha > 0], _LOWEST, 1.0), EDGES)  # rounding may put a weight above 1
     return WeightSummary(
         accounts=len(degree),
         neighbours=len(alpha),

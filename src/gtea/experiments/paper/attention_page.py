@@ -1,4 +1,4 @@
-"""The distributions of attention as a page and for machines."""
+"""Write the distribution of attention weights as Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -7,104 +7,107 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gtea.experiments.paper.attention import EDGES, SMALL, Measured, WeightSummary
+from gtea.experiments.paper.attention import EDGES, SMALL, AttentionResult, WeightSummary
 from gtea.experiments.paper.page import (
-    command,
     environment_lines,
-    failures,
+    failure_lines,
+    image_lines,
     markdown_table,
-    picture,
+    reproduce_command,
     settings_lines,
     write_page,
 )
-from gtea.experiments.paper.paper_figures import paper_column
+from gtea.experiments.paper.paper_results import paper_column
 from gtea.experiments.paper.plan import Plan, has_folds
 from gtea.experiments.paper.rows import Spread
 from gtea.experiments.paper.subject import Subject
 
-_HEAD = (
+_HEADER = (
     *("model", "attention", "accounts", "neighbours", "exactly zero", "exactly zero, per account"),
     *(f"below {SMALL}", "effective neighbours", "test macro-F1", "runs"),
 )
 
 
 def write_attention(
-    path: Path, subject: Subject, plan: Plan, measured: Sequence[Measured], models: Sequence[str]
+    path: Path, subject: Subject, plan: Plan, results: Sequence[AttentionResult], models: Sequence[str]
 ) -> list[Path]:
-    """Write the page as Markdown and what it is made from as JSON, and say where.
+    """Write the page as Markdown and JSON and return both paths.
 
     Args:
-        path: Without a suffix.
-        models: Those that were asked for by name.
+        path: Path without a suffix.
+        models: The models of the --models option.
     """
-    return write_page(path, _page(path.name, subject, plan, measured, models), attention_json(subject, plan, measured))
+    return write_page(path, _page(path.name, subject, plan, results, models), attention_json(subject, plan, results))
 
 
-def attention_json(subject: Subject, plan: Plan, measured: Sequence[Measured]) -> dict[str, Any]:
-    """The same for machines, run by run."""
+def attention_json(subject: Subject, plan: Plan, results: Sequence[AttentionResult]) -> dict[str, Any]:
+    """The results of every run as JSON."""
     rows = [
         {
-            **each.row.to_json(),
-            "attention": each.kind,
-            "weights": [{name: asdict(found) for name, found in run.items()} for run in each.weights],
+            **result.row.to_json(),
+            "attention": result.kind,
+            "weights": [{name: asdict(summary) for name, summary in run.items()} for run in result.weights],
         }
-        for each in measured
+        for result in results
     ]
-    head = {"data": subject.name, "task": subject.task, "protocol": plan.protocol, "folds": plan.folds}
-    return {**head, "seed": plan.seed, "edges": EDGES.tolist(), "rows": rows}
+    header = {"data": subject.name, "task": subject.task, "protocol": plan.protocol, "folds": plan.folds}
+    return {**header, "seed": plan.seed, "edges": EDGES.tolist(), "rows": rows}
 
 
-def attention_lines(measured: Sequence[Measured]) -> list[str]:
-    """The table alone."""
-    return markdown_table(_HEAD, [cells for each in measured for cells in _rows(each)])
+def attention_lines(results: Sequence[AttentionResult]) -> list[str]:
+    """The table as Markdown lines."""
+    return markdown_table(_HEADER, [cells for result in results for cells in _rows(result)])
 
 
-def _page(name: str, subject: Subject, plan: Plan, measured: Sequence[Measured], models: Sequence[str]) -> list[str]:
-    rows, paper = [each.row for each in measured], paper_column(subject.name)
-    whose = "the test part's accounts" if subject.task == "nodes" else "the sources of the test part's links"
-    chosen = [f"--models {' '.join(models)}"] if models else []
+def _page(
+    name: str, subject: Subject, plan: Plan, results: Sequence[AttentionResult], models: Sequence[str]
+) -> list[str]:
+    rows, paper = [result.row for result in results], paper_column(subject.name)
+    accounts = "the test part's accounts" if subject.task == "nodes" else "the sources of the test part's links"
+    options = [f"--models {' '.join(models)}"] if models else []
     lines = [
-        f"# How attention is distributed: {subject.name}, protocol {plan.protocol}",
+        f"# Distribution of attention weights: {subject.name}, protocol {plan.protocol}",
         "",
-        f"    {command('attention', subject, plan, chosen)}",
+        f"    {reproduce_command('attention', subject, plan, options)}",
         "",
-        *attention_lines(measured),
+        *attention_lines(results),
         "",
-        *picture("The distributions of attention weights", name),
-        f"Exact weights of {whose}, over all their neighbours before the part's cut; mean ± sample standard deviation",
+        *image_lines("Distribution of attention weights", name),
+        f"Exact weights of {accounts} over all neighbours before the part's cut. Mean ± sample standard deviation",
         f"over {plan.folds} {'folds' if has_folds(subject.task, plan.protocol) else 'seeds'}.",
-        "Most neighbours may be those of a few hubs; per account (with two neighbours or more) all count alike.",
+        "A few hubs may have most of the neighbours. The share per account (with two neighbours or more) gives every",
+        "account the same weight.",
         "Effective neighbours: 1 / sum of the squared weights, averaged over accounts.",
     ]
     if paper is not None and paper.zeroed is not None:
         lines.append(
-            f"The paper says of its {paper.label}: sparse attention cuts off around {100 * paper.zeroed:.0f} % of the "
-            "neighbours, and over 80 % of dense attention's weights are small."
+            f"The paper reports for {paper.label}: sparse attention is zero for around {100 * paper.zeroed:.0f} % of "
+            "the neighbours, and over 80 % of the weights of dense attention are small."
         )
-    notes = (*settings_lines(rows), *environment_lines(rows), *failures(rows))
+    notes = (*settings_lines(rows), *environment_lines(rows), *failure_lines(rows))
     return [*lines, "", *(f"- {line}" for line in notes)]
 
 
-def _rows(measured: Measured) -> Iterator[list[str]]:
-    f1 = measured.row.spread("macro_f1")
-    for group in measured.groups:
-        found = [run[group] for run in measured.weights]
+def _rows(result: AttentionResult) -> Iterator[list[str]]:
+    f1 = result.row.spread("macro_f1")
+    for group in result.groups:
+        summaries = [run[group] for run in result.weights]
         yield [
-            measured.row.point.model,
-            measured.kind,
-            f"{group} ({_mean(found, 'accounts'):,.0f})",
-            f"{_mean(found, 'neighbours'):,.0f}",
-            *(_share(found, name) for name in ("zero", "zero_per_account", "small")),
-            f"{_mean(found, 'effective'):.1f}",
+            result.row.point.model,
+            result.kind,
+            f"{group} ({_mean(summaries, 'accounts'):,.0f})",
+            f"{_mean(summaries, 'neighbours'):,.0f}",
+            *(_share(summaries, name) for name in ("zero", "zero_per_account", "small")),
+            f"{_mean(summaries, 'effective'):.1f}",
             "" if f1 is None else f1.text,
-            str(len(found)),
+            str(len(summaries)),
         ]
 
 
-def _mean(found: Sequence[WeightSummary], name: str) -> float:
-    return Spread.of([getattr(weights, name) for weights in found]).mean
+def _mean(summaries: Sequence[WeightSummary], name: str) -> float:
+    return Spread.of([getattr(summary, name) for summary in summaries]).mean
 
 
-def _share(found: Sequence[WeightSummary], name: str) -> str:
-    spread = Spread.of([100 * getattr(weights, name) for weights in found])
+def _share(summaries: Sequence[WeightSummary], name: str) -> str:
+    spread = Spread.of([100 * getattr(summary, name) for summary in summaries])
     return f"{spread.mean:.1f} ± {spread.std:.1f} %" if spread.count > 1 else f"{spread.mean:.1f} %"

@@ -1,4 +1,4 @@
-"""An experiment from beginning to end: its runs, and a table that grows with them."""
+"""An experiment: all its runs, and a table that is rewritten after each of them."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from pathlib import Path
 
 from gtea.experiments.paper.jobs import Job
 from gtea.experiments.paper.plan import Plan, Point
-from gtea.experiments.paper.rows import Row, in_turns, rows_of
+from gtea.experiments.paper.rows import Row, interleaved, rows_of
 from gtea.experiments.paper.run_jobs import JobListener, JobStatus, run_jobs
 from gtea.experiments.paper.subject import Subject
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is compared, on what, and where it goes."""
+    """Data, plan and points of an experiment, and its output folder."""
 
     subject: Subject
     plan: Plan
     points: Sequence[Point]
     out: Path
-    parallel_map: int = 1
+    num_workers: int = 1
 
     def check(self) -> None:
-        """Refuse what can't be, before anything is trained: settings that don't fit, data that can't be split."""
+        """Raise an error for invalid settings or data that can't be split, before anything is trained."""
         self._jobs()[0][0].request().once(self.out).split.describe()
 
     def run(self, listener: JobListener, write: Callable[[list[Row]], object]) -> list[Row]:
-        """Do what has not been done. The rows are written after each run: a long experiment can be looked at."""
+        """Run all missing jobs. ``write`` gets the rows so far after each run."""
         jobs = self._jobs()
 
-        def follow(standing: JobStatus) -> None:
-            if standing.outcome is not None:
-                write(rows_of(self.points, jobs, standing.ended))
-            listener(standing)
+        def on_status(status: JobStatus) -> None:
+            if status.outcome is not None:
+                write(rows_of(self.points, jobs, status.outcomes))
+            listener(status)
 
-        done = run_jobs(in_turns(jobs), self.out, follow, parallel_map=self.parallel_map)
-        return rows_of(self.points, jobs, done)
+        outcomes = run_jobs(interleaved(jobs), self.out, on_status, num_workers=self.num_workers)
+        return rows_of(self.points, jobs, outcomes)
 
     def _jobs(self) -> list[list[Job]]:
         return self.plan.jobs(self.subject, self.points)

@@ -1,10 +1,10 @@
-"""One training of an experiment: which it is, where its outcome is kept, and that settings never mix.
+"""Jobs (single training runs of an experiment) and their outcomes on disk.
 
-    OUT/runs/DATA-PROTOCOL/MODEL-fold0-seed0-1a2b3c4d.json     the outcome; by time there are no folds
-    OUT/models/DATA-PROTOCOL/MODEL-fold0-seed0-1a2b3c4d/       the run itself, and then its model
+    OUT/runs/DATA-PROTOCOL/MODEL-fold0-seed0-1a2b3c4d.json     the outcome; a temporal split has no fold
+    OUT/models/DATA-PROTOCOL/MODEL-fold0-seed0-1a2b3c4d/       the training run, then its model
 
-The last word of a name is a digest of the data and of all settings that differ from gtea's defaults. Other settings or
-other data have other names; with the old ones, the old outcomes count again.
+The name ends with a digest of the data and of all settings that differ from gtea's defaults. So outcomes of different
+settings or data never mix, and going back to earlier settings reuses their outcomes.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from gtea.runtime.files import write_json
 from gtea.tasks.link_split import LinkProtocol
 from gtea.training.request import Fold, LinkRequest, NodeRequest
 
-# What tells the runs of a row apart.
-_WITHOUT_EFFECT = ("train.seed",)
+# Differs between the runs of a row, so it is not part of the digest.
+_IGNORED = ("train.seed",)
 
 
 @dataclass(frozen=True)
 class Repeat:
-    """Which of the runs that differ by chance alone."""
+    """One repetition of a job: a fold or a seed."""
 
     fold: int | None
-    """Of the paper's stratified folds; None where the split is by time."""
+    """Number of the stratified fold, starting at 0; None for a temporal split."""
     seed: int
 
     @property
     def label(self) -> str:
-        """For people, who count folds from 1."""
+        """The label in tables. Folds are counted from 1 there."""
         return f"seed {self.seed}" if self.fold is None else f"fold {self.fold + 1}"
 
 
 @dataclass(frozen=True)
 class Job:
-    """A training to be done."""
+    """One training run to perform."""
 
     subject: Subject
     data_digest: str
@@ -54,24 +54,24 @@ class Job:
     repeat: Repeat
     config: RunConfig
     label: str
-    """What its row is called."""
+    """The label of its table row."""
     folds: int
-    """How many stratified folds there are; not used where the split is by time."""
+    """Number of stratified folds; ignored for a temporal split."""
     device: str = "auto"
 
     @property
     def group(self) -> str:
-        """The runs that are compared with one another."""
+        """The folder of runs that are compared with each other."""
         return f"{self.subject.name}-{self.protocol}"
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """The settings with an effect that are not gtea's defaults, by their dotted names."""
-        return differences(self.config, default_config(model_config(self.model), self.subject.task))
+        """The settings that differ from gtea's defaults, by dotted name."""
+        return changed_settings(self.config, default_config(model_config(self.model), self.subject.task))
 
     @cached_property
     def stem(self) -> str:
-        """The name of the run's file and folder."""
+        """The name of the outcome file and of the model folder."""
         folds = None if self.repeat.fold is None else self.folds
         identity = json.dumps([self.data_digest, self.model, self.settings, folds], sort_keys=True)
         digest = hashlib.sha256(identity.encode()).hexdigest()[:8]
@@ -79,15 +79,15 @@ class Job:
         return f"{self.model}-{fold}seed{self.repeat.seed}-{digest}"
 
     def outcome_file(self, out: Path) -> Path:
-        """Where the outcome is kept."""
+        """The path of the outcome."""
         return out / "runs" / self.group / f"{self.stem}.json"
 
     def model_folder(self, out: Path) -> Path:
-        """Where it trains."""
+        """The folder of the training run and its model."""
         return out / "models" / self.group / self.stem
 
     def request(self) -> NodeRequest | LinkRequest:
-        """The training as gtea train would be asked for it."""
+        """The same training request that ``gtea train`` would make."""
         subject = self.subject
         if subject.labels is None:
             return LinkRequest.read(subject.store, base=self.config, device=self.device)
@@ -104,7 +104,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run: everything that tables and figures are made from."""
+    """The result of a run: everything that tables and figures need."""
 
     data: str
     task: str
@@ -121,11 +121,11 @@ class Outcome:
     epochs: int
     seconds: float
     interrupted: bool
-    """Whether it was killed on the way: the seconds are then those since it was taken up again."""
+    """Whether the run was resumed after a kill. ``seconds`` then counts from the last resume."""
     threads: int
     arithmetic: str
     settings: dict[str, Any]
-    """Those that are not gtea's defaults."""
+    """The settings that differ from gtea's defaults."""
     config: dict[str, Any]
     data_digest: str
     split: dict[str, Any]
@@ -134,48 +134,48 @@ class Outcome:
 
     @property
     def label(self) -> str:
-        """Which of the runs that differ by chance alone."""
+        """The label of the fold or seed."""
         return Repeat(self.fold, self.seed).label
 
 
-def differences(config: RunConfig, base: RunConfig) -> dict[str, Any]:
-    """The settings with an effect that differ, by their dotted names."""
-    ours, theirs = _flat(config.to_json()), _flat(base.to_json())
-    return {name: value for name, value in ours.items() if value != theirs[name] and name not in _WITHOUT_EFFECT}
+def changed_settings(config: RunConfig, base: RunConfig) -> dict[str, Any]:
+    """The settings that differ from ``base``, by dotted name. The seed is ignored."""
+    values, defaults = _flatten(config.to_json()), _flatten(base.to_json())
+    return {name: value for name, value in values.items() if value != defaults[name] and name not in _IGNORED}
 
 
 def save_outcome(path: Path, outcome: Outcome) -> None:
-    """Keep an outcome, whole or not at all."""
+    """Write an outcome atomically."""
     write_json(path, asdict(outcome))
 
 
 def read_outcome(job: Job, out: Path) -> Outcome | None:
-    """The outcome of a job that was done before, or None.
+    """Read the outcome of a completed job, or return None.
 
-    A gtea whose defaults have changed, or which no longer has a setting that the outcome was made with, would give the
-    same name to something else; that is refused.
+    Raises ModelError if the outcome was made with other defaults or with a setting that no longer exists. The digest in
+    the file name doesn't cover those.
     """
     path = job.outcome_file(out)
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        outcome = Outcome(**{name: kept[name] for name in Outcome.__dataclass_fields__})
+        record = json.loads(path.read_text(encoding="utf-8"))
+        outcome = Outcome(**{name: record[name] for name in Outcome.__dataclass_fields__})
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise ModelError(f"{path}: can't be read ({error}). Delete it to run it again.") from error
-    then, now = _flat(outcome.config), _flat(json.loads(json.dumps(job.config.to_json())))
-    for name in (name for name in now if name in then and name not in _WITHOUT_EFFECT and then[name] != now[name]):
+        raise ModelError(f"{path}: can't be read ({error}). Delete it to repeat the run.") from error
+    then, now = _flatten(outcome.config), _flatten(json.loads(json.dumps(job.config.to_json())))
+    for name in (name for name in now if name in then and name not in _IGNORED and then[name] != now[name]):
         raise ModelError(
             f"{path}: was made with {name} = {then[name]!r} (now it is {now[name]!r}: a default has changed). "
-            "Delete the file to run it again, or choose another --out."
+            "Delete the file to repeat the run, or choose another --out."
         )
     for name in (name for name in then if name not in now and then[name]):
         raise ModelError(
-            f"{path}: was made with {name} = {then[name]!r}, which this gtea no longer has. "
-            "Delete the file to run it again, or choose another --out."
+            f"{path}: was made with {name} = {then[name]!r}, which this version of gtea no longer has. "
+            "Delete the file to repeat the run, or choose another --out."
         )
     return outcome
 
 
-def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
+def _flatten(config: Mapping[str, Any]) -> dict[str, Any]:
     return {f"{section}.{key}": value for section, keys in config.items() for key, value in keys.items()}

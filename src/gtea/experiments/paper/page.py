@@ -1,4 +1,4 @@
-"""Tables and what stands above and below them, as Markdown."""
+"""Markdown building blocks of result pages."""
 
 from __future__ import annotations
 
@@ -10,69 +10,69 @@ from typing import Any
 
 from gtea.experiments.drawing import can_draw
 from gtea.experiments.paper.jobs import Outcome
-from gtea.experiments.paper.plan import OWNED, Plan, has_folds
+from gtea.experiments.paper.plan import RESERVED_SETTINGS, Plan, has_folds
 from gtea.experiments.paper.rows import Row
 from gtea.experiments.paper.subject import Subject
 from gtea.runtime.files import atomic_write, write_json
 from gtea.tasks.link_split import GRAPH_FRACTION
 
-_FEW = 4
+_MAX_CLASSES = 4
 
 
-def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """The lines of a table whose first column is text and whose others are figures."""
-    rule = ["---", *("---:" for _ in head[1:])]
-    return [f"| {' | '.join(cells)} |" for cells in (head, rule, *rows)]
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """The lines of a table: the first column is text, the others are numbers."""
+    rule = ["---", *("---:" for _ in header[1:])]
+    return [f"| {' | '.join(cells)} |" for cells in (header, rule, *rows)]
 
 
-def picture(title: str, name: str) -> list[str]:
-    """A picture that stands beside the page, where one can be drawn."""
+def image_lines(title: str, name: str) -> list[str]:
+    """A Markdown image of the figure next to the page; empty if Matplotlib is not installed."""
     return [f"![{title}]({name}.png)", ""] if can_draw() else []
 
 
-def command(what: str, subject: Subject, plan: Plan, more: Sequence[str] = ()) -> str:
-    """The command that makes a page again, without what is a user's own business: where to and how many at a time."""
+def reproduce_command(experiment: str, subject: Subject, plan: Plan, options: Sequence[str] = ()) -> str:
+    """The command that reproduces a page, without --out, --results and --jobs."""
     labels = "" if subject.labels is None else f" --labels {subject.labels.name}"
     data = f"--store {subject.store.name}{labels}" if subject.own else f"--data {subject.name}"
     seed = [f"--seed {plan.seed}"] if plan.seed else []
     config = [f"--config {plan.config.name}"] if plan.config else []
     settings = [f"--set {setting}" for setting in plan.settings]
-    words = ["gtea reproduce", what, data, f"--protocol {plan.protocol}", f"--folds {plan.folds}"]
-    return " ".join([*words, *seed, *more, *config, *settings])
+    words = ["gtea reproduce", experiment, data, f"--protocol {plan.protocol}", f"--folds {plan.folds}"]
+    return " ".join([*words, *seed, *options, *config, *settings])
 
 
-def how_it_was_measured(subject: Subject, plan: Plan, rows: Sequence[Row]) -> list[str]:
-    """What the runs of a row differ in, what the parts are, and what figures of links mean."""
-    spread = "Mean ± sample standard deviation of the test part's figures over"
+def protocol_lines(subject: Subject, plan: Plan, rows: Sequence[Row]) -> list[str]:
+    """Describe the folds or seeds, the split, and the negatives of link prediction."""
+    spread = "Mean ± sample standard deviation on the test part over"
     if has_folds(subject.task, plan.protocol):
         lines = [
-            f"{spread} {plan.folds} stratified folds: fold i tests, the next one validates, the others train. All see "
-            "the same graph."
+            f"{spread} {plan.folds} stratified folds: fold i is the test part, the next fold is the validation part, "
+            "the others are the training part. All folds see the same graph."
         ]
     else:
         seeds = f"seed {plan.seed}" if plan.folds == 1 else f"seeds {plan.seed} to {plan.seed + plan.folds - 1}"
-        lines = [f"{spread} {seeds}. The split is by time, and the same in all of them: {_split(plan, rows)}"]
+        lines = [f"{spread} {seeds}. All runs use the same temporal split: {_split(plan, rows)}"]
     if subject.task == "links":
         lines.append(
-            "For each positive there is one negative, drawn anew with each seed, for the test part too. Accuracy and "
-            "macro-F1 are at the threshold that does best on the validation part."
+            "There is one negative per positive, drawn anew for each seed, in the test part too. Accuracy and macro-F1 "
+            "use the threshold that is best on the validation part."
         )
     return [*lines, *_parts(rows)]
 
 
 def _split(plan: Plan, rows: Sequence[Row]) -> str:
     job = rows[0].jobs[0]
-    train, choose, judge = (f"{100 * share:g} %" for share in job.config.split.fractions)
+    train, validation, test = (f"{100 * share:g} %" for share in job.config.split.fractions)
     if job.subject.task == "nodes":
         return (
-            f"of the accounts in the order of their first events, the first {train} train, the next {choose} choose, "
-            f"the last {judge} judge, and each part sees the graph as of its own end."
+            f"accounts in the order of their first events, the first {train} for training, the next {validation} for "
+            f"validation, the last {test} for testing. Each part sees the graph as of its own end."
         )
     graph = f"{100 * GRAPH_FRACTION:g} %"
     sees = "its own start" if plan.protocol == "temporal" else "the end of the graph"
     return (
-        f"the first {graph} of the events are the graph; of the others, the first {train} train, the next {choose} "
-        f"choose, the last {judge} judge, and each window sees the graph as of {sees}."
+        f"the first {graph} of the events form the graph; of the others, the first {train} are for training, the next "
+        f"{validation} for validation, the last {test} for testing. Each window sees the graph as of {sees}."
     )
 
 
@@ -82,39 +82,41 @@ def _parts(rows: Sequence[Row]) -> list[str]:
         return []
     sizes = []
     for part in ("train", "validation", "test"):
-        facts = outcome.split[part]
-        what = "pairs" if "pairs" in facts else "accounts"
-        sizes.append(f"{part} {facts[what]:,} {what}{_classes(facts)}")
+        description = outcome.split[part]
+        unit = "pairs" if "pairs" in description else "accounts"
+        sizes.append(f"{part} {description[unit]:,} {unit}{_classes(description)}")
     return [f"Parts ({outcome.label}): {', '.join(sizes)}."]
 
 
-def _classes(facts: Mapping[str, Any]) -> str:
-    """How many there are of each class, if somebody would read it."""
-    classes = facts.get("classes", {})
-    if not 0 < len(classes) <= _FEW:
+def _classes(description: Mapping[str, Any]) -> str:
+    """The size of each class, unless there are too many classes."""
+    classes = description.get("classes", {})
+    if not 0 < len(classes) <= _MAX_CLASSES:
         return ""
     return f" ({', '.join(f'{count:,} {name}' for name, count in classes.items())})"
 
 
 def settings_lines(rows: Sequence[Row]) -> list[str]:
-    """What differs from gtea's defaults: in all rows, and in single ones."""
+    """Settings that differ from gtea's defaults: those common to all rows, then those of single rows."""
     per_row = [{name: json.dumps(value) for name, value in row.jobs[0].settings.items()} for row in rows]
-    common = {name: value for name, value in per_row[0].items() if all(each.get(name) == value for each in per_row)}
+    common = {
+        name: value for name, value in per_row[0].items() if all(settings.get(name) == value for settings in per_row)
+    }
     rows_with: dict[str, list[str]] = {}
     for row, settings in zip(rows, per_row, strict=True):
-        own = _shown({name: value for name, value in settings.items() if name not in common})
+        own = _formatted({name: value for name, value in settings.items() if name not in common})
         if own:
             rows_with.setdefault(own, []).append(row.point.label)
-    lines = [f"Settings besides gtea's defaults: {_shown(common) or 'none'}."]
+    lines = [f"Settings that differ from gtea's defaults: {_formatted(common) or 'none'}."]
     return [*lines, *(f"{', '.join(labels)} also: {own}." for own, labels in rows_with.items())]
 
 
-def _shown(settings: dict[str, str]) -> str:
-    return ", ".join(f"`{name}={value}`" for name, value in settings.items() if name not in OWNED)
+def _formatted(settings: dict[str, str]) -> str:
+    return ", ".join(f"`{name}={value}`" for name, value in settings.items() if name not in RESERVED_SETTINGS)
 
 
 def environment_lines(rows: Sequence[Row]) -> list[str]:
-    """What computed, and when."""
+    """Threads, kernels, versions and date of the runs."""
     outcomes = [outcome for row in rows for outcome in row.outcomes]
     if not outcomes:
         return []
@@ -124,7 +126,7 @@ def environment_lines(rows: Sequence[Row]) -> list[str]:
     count = " or ".join(map(str, threads))
     plural = "" if threads == [1] else "s"
     return [
-        f"Computed with {count} thread{plural} a run ({_arithmetic(outcomes)}), {versions}; the last run ended on "
+        f"Computed with {count} thread{plural} per run ({_arithmetic(outcomes)}), {versions}. The last run ended on "
         f"{_day(last.created)}."
     ]
 
@@ -138,10 +140,10 @@ def _day(created: str) -> str:
     return f"{day.day} {day:%B %Y}"
 
 
-def failures(rows: Sequence[Row]) -> list[str]:
-    """Runs without figures, and why."""
+def failure_lines(rows: Sequence[Row]) -> list[str]:
+    """Failed runs and their reasons."""
     return [
-        f"{row.point.label}, {outcome.label}: no figures. {outcome.reason}"
+        f"{row.point.label}, {outcome.label}: failed. {outcome.reason}"
         for row in rows
         for outcome in row.outcomes
         if outcome.state == "failed"
@@ -149,10 +151,10 @@ def failures(rows: Sequence[Row]) -> list[str]:
 
 
 def write_page(path: Path, lines: Sequence[str], content: dict[str, Any]) -> list[Path]:
-    """Write a page as Markdown and what it is made from as JSON, and say where.
+    """Write a page as Markdown and its data as JSON and return both paths.
 
     Args:
-        path: Without a suffix.
+        path: Path without a suffix.
     """
     paths = [path.with_name(f"{path.name}{suffix}") for suffix in (".md", ".json")]
     with atomic_write(paths[0]) as stream:

@@ -1,4 +1,4 @@
-"""The rows of a table: each point's outcomes, mean and spread of their figures."""
+"""The rows of a table: the outcomes of each point, with mean and standard deviation."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ METRICS = {
     "precision_at_positives": "precision@positives",
     "recall_at_1pct_fpr": "recall at 1 % FPR",
 }
-"""What tables show, if the task has it; k of precision@k is the number of positives."""
+"""The metrics shown in tables, with their titles. precision@positives is precision at k = number of positives."""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """A figure over runs."""
+    """Mean and standard deviation of a metric over runs."""
 
     mean: float
     std: float
@@ -30,45 +30,45 @@ class Spread:
 
     @staticmethod
     def of(values: Sequence[float]) -> Spread:
-        """Mean and sample standard deviation."""
+        """Compute mean and sample standard deviation."""
         return Spread(*mean_and_std(values), len(values))
 
     @property
     def text(self) -> str:
-        """As it stands in a table."""
+        """The text of a table cell."""
         return f"{self.mean:.4f} ± {self.std:.4f}" if self.count > 1 else f"{self.mean:.4f}"
 
 
 @dataclass(frozen=True)
 class Row:
-    """A point and what came of its runs so far."""
+    """A point and the outcomes of its runs so far."""
 
     point: Point
     jobs: tuple[Job, ...]
     outcomes: tuple[Outcome, ...]
-    """Those that have ended, failed ones among them."""
+    """Outcomes of the completed runs, including failed ones."""
 
     @property
     def finished(self) -> tuple[Outcome, ...]:
-        """The outcomes that have figures."""
+        """The outcomes of successful runs."""
         return tuple(outcome for outcome in self.outcomes if outcome.state == "finished")
 
     def values(self, metric: str) -> list[float]:
-        """A figure of each finished run."""
+        """A metric of each finished run."""
         return [outcome.test[metric] for outcome in self.finished if metric in outcome.test]
 
     def spread(self, metric: str) -> Spread | None:
-        """Mean and spread of a figure; None before the first run has finished."""
+        """Mean and standard deviation of a metric; None before the first run has finished."""
         values = self.values(metric)
         return Spread.of(values) if values else None
 
     def seconds(self) -> Spread | None:
-        """How long a run takes, of those that were not interrupted."""
-        took = [outcome.seconds for outcome in self.finished if not outcome.interrupted]
-        return Spread.of(took) if took else None
+        """Run time of a run, over runs that were not interrupted."""
+        durations = [outcome.seconds for outcome in self.finished if not outcome.interrupted]
+        return Spread.of(durations) if durations else None
 
     def to_json(self) -> dict[str, Any]:
-        """Everything, for whoever wants to go on with it."""
+        """The full results as JSON."""
         names = self.finished[0].test if self.finished else {}
         spreads = {name: self.spread(name) for name in names}
         seconds = self.seconds()
@@ -85,24 +85,24 @@ class Row:
 
     @property
     def failed(self) -> int:
-        """How many runs came to nothing."""
+        """Number of failed runs."""
         return len(self.outcomes) - len(self.finished)
 
 
-def rows_of(points: Sequence[Point], jobs: Sequence[Sequence[Job]], ended: Mapping[str, Outcome]) -> list[Row]:
-    """The rows in the order of the points."""
+def rows_of(points: Sequence[Point], jobs: Sequence[Sequence[Job]], outcomes: Mapping[str, Outcome]) -> list[Row]:
+    """Build one row per point from the outcomes so far."""
     return [
-        Row(point, tuple(each), tuple(ended[job.stem] for job in each if job.stem in ended))
-        for point, each in zip(points, jobs, strict=True)
+        Row(point, tuple(row_jobs), tuple(outcomes[job.stem] for job in row_jobs if job.stem in outcomes))
+        for point, row_jobs in zip(points, jobs, strict=True)
     ]
 
 
-def in_turns(jobs: Sequence[Sequence[Job]]) -> list[Job]:
-    """First the first run of every row, then the second: a table is complete early, if not yet certain."""
-    return [job for turn in zip(*jobs, strict=True) for job in turn]
+def interleaved(jobs: Sequence[Sequence[Job]]) -> list[Job]:
+    """Order jobs by repetition, so that every row gets its first result early."""
+    return [job for repetition in zip(*jobs, strict=True) for job in repetition]
 
 
 def shown_metrics(rows: Iterable[Row]) -> list[str]:
-    """The metrics of a table that its task has."""
-    found = {name for row in rows for outcome in row.finished for name in outcome.test}
-    return [name for name in METRICS if name in found]
+    """The metrics of ``METRICS`` that the task has."""
+    available = {name for row in rows for outcome in row.finished for name in outcome.test}
+    return [name for name in METRICS if name in available]

@@ -1,4 +1,4 @@
-"""One run from beginning to end: trained, or gone on with after a kill, metrics_of, and its outcome kept."""
+"""Run one job: train or resume it, evaluate the model, and save the outcome."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from gtea.training.loop import DivergenceError, TrainingListener
 
 
 def run_job(job: Job, out: Path, listener: TrainingListener) -> Outcome:
-    """Train a job's model and judge it. A loss that is no number is an outcome, too: others may do better."""
-    began = time.monotonic()
-    task, begun = begin_or_resume(job, out)
+    """Train and evaluate the model of a job. A diverged run is saved as a failed outcome."""
+    start = time.monotonic()
+    task, resume = _begin_or_resume(job, out)
     try:
-        outcome = _finished(job, train_task(task, listener, resume=begun), interrupted=begun)
+        outcome = _finished(job, train_task(task, listener, resume=resume), interrupted=resume)
     except DivergenceError as error:
-        outcome = _failed(job, task, str(error), time.monotonic() - began, interrupted=begun)
+        outcome = _failed(job, task, str(error), time.monotonic() - start, interrupted=resume)
         shutil.rmtree(task.folder)
     save_outcome(job.outcome_file(out), outcome)
     return outcome
 
 
-def begin_or_resume(job: Job, out: Path) -> tuple[Task[Any], bool]:
-    """The job as a task in its folder, and whether a run is there to go on with.
+def _begin_or_resume(job: Job, out: Path) -> tuple[Task[Any], bool]:
+    """Return the task of a job, and whether its folder holds a run to resume.
 
-    One that would not come out the same, such as with another number of threads, is begun anew.
+    A run that would give another result if resumed, for example with another number of threads, starts over.
     """
     folder = job.model_folder(out)
     task: Task[Any] = job.request().once(folder)
@@ -51,7 +51,7 @@ def begin_or_resume(job: Job, out: Path) -> tuple[Task[Any], bool]:
 def _finished(job: Job, model: SavedModel, *, interrupted: bool) -> Outcome:
     metrics, facts = model.metrics, model.facts
     return Outcome(
-        **_which(job),
+        **_identity(job),
         state="finished",
         reason=None,
         test=metrics["test"],
@@ -69,9 +69,9 @@ def _finished(job: Job, model: SavedModel, *, interrupted: bool) -> Outcome:
 
 
 def _failed(job: Job, task: Task[Any], reason: str, seconds: float, *, interrupted: bool) -> Outcome:
-    identity = run_identity(task)
+    run = run_identity(task)
     return Outcome(
-        **_which(job),
+        **_identity(job),
         state="failed",
         reason=reason,
         test={},
@@ -80,15 +80,15 @@ def _failed(job: Job, task: Task[Any], reason: str, seconds: float, *, interrupt
         epochs=0,
         seconds=round(seconds, 1),
         interrupted=interrupted,
-        threads=identity.threads,
-        arithmetic=identity.arithmetic,
+        threads=run.threads,
+        arithmetic=run.arithmetic,
         split=task.split.describe(),
         versions=run_record.versions(),
         created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
     )
 
 
-def _which(job: Job) -> dict[str, Any]:
+def _identity(job: Job) -> dict[str, Any]:
     return {
         "data": job.subject.name,
         "task": job.subject.task,

@@ -1,4 +1,4 @@
-"""All runs of an experiment: those that were done before are kept, the others done, one by one or side by side."""
+"""Run all jobs of an experiment, sequentially or in parallel. Completed jobs are not repeated."""
 
 from __future__ import annotations
 
@@ -14,79 +14,79 @@ from gtea.experiments.paper.worker_pool import run_in_workers
 from gtea.runtime.files import locked
 from gtea.training.loop import TrainingReport
 
-PATIENCE = 10.0
-"""Seconds that the helpers of a run that was just killed have to notice it."""
+LOCK_TIMEOUT = 10.0
+"""Seconds to wait for the lock. The workers of a killed run need a short time to exit."""
 
 
-def busy(folder: Path) -> UsageError:
-    """What to say when another process works in the folder."""
-    return UsageError(f"{folder}: another gtea reproduce is working there. Wait for it, or choose another --out.")
+def busy_error(folder: Path) -> UsageError:
+    """The error for a folder that another process is working in."""
+    return UsageError(f"{folder}: another gtea reproduce is running there. Wait for it, or choose another --out.")
 
 
 @dataclass(frozen=True)
 class JobStatus:
-    """Where an experiment stands: after each run, and in between as training reports."""
+    """Progress of an experiment, sent after each run and with each training report."""
 
-    ended: Mapping[str, Outcome]
-    """All outcomes so far, by the stems of their jobs."""
+    outcomes: Mapping[str, Outcome]
+    """All outcomes so far, by job stem."""
     total: int
     seconds_left: float | None
-    """A guess from the runs so far; None before the first."""
+    """Estimated from the completed runs; None before the first."""
     job: Job
     outcome: Outcome | None = None
-    """Of the job, if it has just ended."""
+    """The outcome of the job, if it has just completed."""
     report: TrainingReport | None = None
 
 
 JobListener = Callable[[JobStatus], None]
 
 
-def run_jobs(jobs: Sequence[Job], out: Path, listener: JobListener, *, parallel_map: int = 1) -> dict[str, Outcome]:
-    """The outcome of every job by its stem, all of one group.
+def run_jobs(jobs: Sequence[Job], out: Path, listener: JobListener, *, num_workers: int = 1) -> dict[str, Outcome]:
+    """Run jobs of one group and return their outcomes by stem.
 
-    Killed at any moment, it goes on where it was: ended runs are kept, those under way take up their checkpoints.
+    After a kill, completed runs are kept and interrupted ones resume from their checkpoints.
     """
-    if parallel_map < 1:
-        raise UsageError(f"--jobs: must be at least 1 (got {parallel_map}). Try 2.")
-    wanted = {job.stem: job for job in jobs}
+    if num_workers < 1:
+        raise UsageError(f"--jobs: must be at least 1 (got {num_workers}). Try 2.")
+    by_stem = {job.stem: job for job in jobs}
     folder = jobs[0].outcome_file(out).parent
-    with locked(folder, busy(folder), timeout=PATIENCE) as lock:
-        ended = {stem: outcome for stem, job in wanted.items() if (outcome := read_outcome(job, out)) is not None}
-        missing = [job for stem, job in wanted.items() if stem not in ended]
-        progress = _Progress(wanted, ended, min(parallel_map, max(1, len(missing))), listener)
-        if parallel_map == 1:
+    with locked(folder, busy_error(folder), timeout=LOCK_TIMEOUT) as lock:
+        outcomes = {stem: outcome for stem, job in by_stem.items() if (outcome := read_outcome(job, out)) is not None}
+        missing = [job for stem, job in by_stem.items() if stem not in outcomes]
+        progress = _Progress(by_stem, outcomes, min(num_workers, max(1, len(missing))), listener)
+        if num_workers == 1:
             for job in missing:
-                progress.ended(job, run_job(job, out, partial(progress.told, job)))
+                progress.on_outcome(job, run_job(job, out, partial(progress.on_report, job)))
         else:
-            run_in_workers(missing, out, parallel_map, lock, progress.told, progress.ended)
-    return ended
+            run_in_workers(missing, out, num_workers, lock, progress.on_report, progress.on_outcome)
+    return outcomes
 
 
 class _Progress:
-    """Counts, guesses how long it will take, and tells."""
+    """Collects outcomes, estimates the remaining time, and notifies the listener."""
 
-    def __init__(self, wanted: dict[str, Job], ended: dict[str, Outcome], width: int, listener: JobListener) -> None:
-        self._wanted = wanted
-        self._ended = ended
+    def __init__(self, jobs: dict[str, Job], outcomes: dict[str, Outcome], width: int, listener: JobListener) -> None:
+        self._jobs = jobs
+        self._outcomes = outcomes
         self._width = width
         self._listener = listener
 
-    def told(self, job: Job, report: TrainingReport) -> None:
-        self._listener(JobStatus(self._ended, len(self._wanted), self._left(), job, report=report))
+    def on_report(self, job: Job, report: TrainingReport) -> None:
+        self._listener(JobStatus(self._outcomes, len(self._jobs), self._seconds_left(), job, report=report))
 
-    def ended(self, job: Job, outcome: Outcome) -> None:
-        self._ended[job.stem] = outcome
-        self._listener(JobStatus(self._ended, len(self._wanted), self._left(), job, outcome=outcome))
+    def on_outcome(self, job: Job, outcome: Outcome) -> None:
+        self._outcomes[job.stem] = outcome
+        self._listener(JobStatus(self._outcomes, len(self._jobs), self._seconds_left(), job, outcome=outcome))
 
-    def _left(self) -> float | None:
-        """The missing runs take as long as those of the same model did, or else as all others did."""
-        took: dict[str, list[float]] = {}
-        for outcome in self._ended.values():
+    def _seconds_left(self) -> float | None:
+        """Assume the mean run time of the same model, or of all models if it has not run yet."""
+        durations: dict[str, list[float]] = {}
+        for outcome in self._outcomes.values():
             if not outcome.interrupted:
-                took.setdefault(outcome.model, []).append(outcome.seconds)
-        if not took:
+                durations.setdefault(outcome.model, []).append(outcome.seconds)
+        if not durations:
             return None
-        means = {model: sum(seconds) / len(seconds) for model, seconds in took.items()}
-        usual = sum(means.values()) / len(means)
-        missing = [job.model for stem, job in self._wanted.items() if stem not in self._ended]
-        return sum(means.get(model, usual) for model in missing) / self._width
+        means = {model: sum(seconds) / len(seconds) for model, seconds in durations.items()}
+        overall = sum(means.values()) / len(means)
+        missing = [job.model for stem, job in self._jobs.items() if stem not in self._outcomes]
+        return sum(means.get(model, overall) for model in missing) / self._width

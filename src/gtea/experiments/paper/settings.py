@@ -1,4 +1,4 @@
-"""The settings that come with gtea for its reproductions: ``settings.toml``, whose head says how it is written."""
+"""Packaged settings of ``gtea reproduce``. The header of ``settings.toml`` describes the format."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from gtea.tasks.link_split import LinkProtocol
 _NAME = "settings.toml"
 
 
-def laid_over(config: RunConfig, data: str, protocol: LinkProtocol, model: str) -> RunConfig:
-    """The configuration with what settings.toml has for a data set, a protocol and a model."""
-    for where, given in _layers(data, protocol, model):
-        config = with_settings(config, given, where)
+def with_packaged_settings(config: RunConfig, data: str, protocol: LinkProtocol, model: str) -> RunConfig:
+    """Apply the settings that settings.toml has for a data set, a protocol and a model."""
+    for section, values in _sections(data, protocol, model):
+        config = with_settings(config, values, section)
     return config
 
 
-def _layers(data: str, protocol: LinkProtocol, model: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Where each layer stands, and what it says; later ones win."""
-    layers = _packaged().get(data, {}).get(protocol, {})
-    for whom in ("all", *(["gtea"] if model in GTEA_MODELS else []), model):
-        if whom in layers:
-            yield f"{_NAME} [{data}.{protocol}.{whom}]", layers[whom]
+def _sections(data: str, protocol: LinkProtocol, model: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The names and values of the matching sections; later ones win."""
+    sections = _packaged().get(data, {}).get(protocol, {})
+    for scope in ("all", *(["gtea"] if model in GTEA_MODELS else []), model):
+        if scope in sections:
+            yield f"{_NAME} [{data}.{protocol}.{scope}]", sections[scope]
 
 
 def _packaged() -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""What an experiment is about: a store, a task and, for accounts, their labels.
+"""The data and task of an experiment: a store and, for account classification, its labels.
 
-It has a name that gtea knows (a public data set, or ``payments``, which are generated), and is then made ready once, in
-``OUT/data/NAME``; or it is a folder that ``gtea datasets prepare`` made; or a user's own store and labels.
+A subject is a public data set or ``payments`` (generated), prepared once in ``OUT/data/NAME``; or a folder written by
+``gtea datasets prepare``; or a user's own store and labels.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from gtea.tasks.link_split import LinkProtocol
 PAYMENTS = "payments"
 
 _PAYMENTS = PaymentsSpec(accounts=4_000, events=80_000, illicit_share=0.3)
-"""Those of gtea demo."""
+"""The same as in ``gtea demo``."""
 
-_PATIENCE = 3600.0
-"""Seconds to wait for somebody else who makes data ready: that ends by itself."""
+_LOCK_TIMEOUT = 3600.0
+"""Seconds to wait for another process that is preparing the data."""
 
 
 @dataclass(frozen=True)
@@ -44,59 +44,59 @@ class Subject:
     task: TaskKind
     store: Path
     labels: Path | None
-    """Of accounts; None where links are foretold."""
+    """Labels of accounts; None for link prediction."""
     positive: str | None = None
-    """The class that is looked for; None stands for the rarer one of two."""
+    """The positive class; None selects the rarer of two."""
     unknown: Literal["error", "skip"] = "error"
-    """Labelled accounts that the store doesn't have."""
+    """What to do about labelled accounts that are not in the store."""
     own: bool = False
-    """Whether it is a user's own store, and has no name that others know."""
+    """Whether it is a user's own store rather than a named data set."""
 
     def digest(self) -> str:
-        """One sha256 over events and labels, and what is asked of them."""
+        """SHA-256 of events, labels and task."""
         labels = b"" if self.labels is None else self.labels.read_bytes()
-        asked = json.dumps([self.task, self.positive, self.unknown])
-        parts = (Store.open(self.store).digest.encode(), hashlib.sha256(labels).digest(), asked.encode())
+        task = json.dumps([self.task, self.positive, self.unknown])
+        parts = (Store.open(self.store).digest.encode(), hashlib.sha256(labels).digest(), task.encode())
         return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
-def subject_of(
-    word: str,
+def named_subject(
+    name_or_path: str,
     out: Path,
     *,
     protocol: LinkProtocol,
-    given: Path | None = None,
+    source: Path | None = None,
     positive: str | None = None,
     progress: Progress = no_progress,
 ) -> Subject:
-    """What a user names with --data: a data set by its name, or a prepared folder by its path.
+    """Resolve --data: the name of a data set, or the path of a prepared folder.
 
     Args:
-        out: The folder of the experiments, in which a named data set is made ready.
-        given: The folder that holds the files of a named data set, if not where copies are usually looked for.
+        out: The output folder. A named data set is prepared inside it.
+        source: Folder with the files of a named data set, if they are not in the default location.
     """
-    if word == PAYMENTS:
+    if name_or_path == PAYMENTS:
         folder = _payments(out / "data" / PAYMENTS, progress)
-    elif word in DATASETS:
-        folder = _prepared(word, out / "data" / word, protocol, given, progress)
-    elif (Path(word) / FACTS).is_file():
-        folder = Path(word).absolute()
+    elif name_or_path in DATASETS:
+        folder = _prepared(name_or_path, out / "data" / name_or_path, protocol, source, progress)
+    elif (Path(name_or_path) / FACTS).is_file():
+        folder = Path(name_or_path).absolute()
     else:
-        raise UsageError(_unknown(word))
-    name, task, looked_for = _facts(folder)
+        raise UsageError(_unknown_data(name_or_path))
+    name, task, default_positive = _facts(folder)
     labels = folder / LABELS if task == "nodes" else None
     if positive is not None and labels is None:
-        raise UsageError(f"--positive: has no meaning for {name}, whose links are foretold. Leave it out.")
-    return Subject(name, task, folder / STORE, labels, positive or looked_for)
+        raise UsageError(f"--positive: has no meaning for {name}, which is a link prediction task. Leave it out.")
+    return Subject(name, task, folder / STORE, labels, positive or default_positive)
 
 
 def own_subject(
     store: Path, labels: Path | None, *, positive: str | None = None, unknown: Literal["error", "skip"] = "error"
 ) -> Subject:
-    """A user's own store: with labels its accounts are classified, without them its links are foretold."""
+    """A user's own store: account classification with labels, link prediction without."""
     Store.open(store)
     if labels is None and positive is not None:
-        raise UsageError("--positive: has no meaning without --labels. Leave it out, or give labels.")
+        raise UsageError("--positive: has no meaning without --labels. Leave it out, or pass --labels.")
     if labels is not None and not labels.is_file():
         raise DataError(f"{labels}: no such file. Check --labels.")
     name = store.absolute().name.removesuffix(".store")
@@ -104,18 +104,18 @@ def own_subject(
     return Subject(name, task, store.absolute(), labels and labels.absolute(), positive, unknown, own=True)
 
 
-def _prepared(name: str, folder: Path, protocol: LinkProtocol, given: Path | None, progress: Progress) -> Path:
-    """The data set made ready from a copy; what was made before will do where the copy has gone."""
-    if (folder / FACTS).is_file() and given is None and find_copy(DATASETS[name]) is None:
+def _prepared(name: str, folder: Path, protocol: LinkProtocol, source: Path | None, progress: Progress) -> Path:
+    """Prepare a data set. If its files are gone, use the folder that was prepared earlier."""
+    if (folder / FACTS).is_file() and source is None and find_copy(DATASETS[name]) is None:
         return folder
-    require_copy(DATASETS[name], given)
-    with _preparing(folder.parent):
-        prepare(DATASETS[name], folder, given=given, protocol=protocol, progress=progress)
+    require_copy(DATASETS[name], source)
+    with _lock(folder.parent):
+        prepare(DATASETS[name], folder, given=source, protocol=protocol, progress=progress)
     return folder
 
 
 def _payments(folder: Path, progress: Progress) -> Path:
-    with _preparing(folder.parent):
+    with _lock(folder.parent):
         if not (folder / FACTS).is_file():
             _generate(folder, progress)
     return folder
@@ -143,11 +143,11 @@ def _generate(folder: Path, progress: Progress) -> None:
         sync_folder(folder.parent)
 
 
-def _preparing(folder: Path) -> AbstractContextManager[int]:
+def _lock(folder: Path) -> AbstractContextManager[int]:
     busy = UsageError(
         f"{folder}: another gtea reproduce is preparing data there. Wait for it, or choose another --out."
     )
-    return locked(folder, busy, timeout=_PATIENCE)
+    return locked(folder, busy, timeout=_LOCK_TIMEOUT)
 
 
 def _facts(folder: Path) -> tuple[str, TaskKind, str | None]:
@@ -160,13 +160,13 @@ def _facts(folder: Path) -> tuple[str, TaskKind, str | None]:
         ) from error
 
 
-def _unknown(word: str) -> str:
+def _unknown_data(name_or_path: str) -> str:
     names = (*DATASETS, PAYMENTS)
-    near = difflib.get_close_matches(word, names, n=1)
-    known = f"Did you mean {near[0]!r}?" if near else f"Known are: {', '.join(names)}."
-    if Path(word).is_dir():
+    near = difflib.get_close_matches(name_or_path, names, n=1)
+    remedy = f"Did you mean {near[0]!r}?" if near else f"Data sets: {', '.join(names)}."
+    if Path(name_or_path).is_dir():
         return (
-            f"--data {word}: must be a folder that gtea datasets prepare made (it has no {FACTS}). "
-            "For data of your own give --store and --labels."
+            f"--data {name_or_path}: must be a folder written by gtea datasets prepare (it has no {FACTS}). "
+            "For your own data, use --store and --labels."
         )
-    return f"--data {word}: is no data set that gtea knows, and no folder. {known}"
+    return f"--data {name_or_path}: no such data set or folder. {remedy}"

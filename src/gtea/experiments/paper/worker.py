@@ -1,6 +1,7 @@
-"""A helper process of ``parallel_map``: reads jobs, performs them, says what came of each. A line of JSON each way.
+"""A worker process of ``worker_pool``: reads jobs from stdin and writes reports and outcomes to stdout, as JSON lines.
 
-What trains is imported only when there is a job: from the first moment on, somebody must watch the life line.
+The worker exits when its stdin closes. The training code is imported only when a job arrives, so that the thread that
+watches stdin starts at once.
 """
 
 from __future__ import annotations
@@ -22,76 +23,76 @@ if TYPE_CHECKING:
     from gtea.experiments.paper.jobs import Job
     from gtea.training.loop import TrainingReport
 
-_SECONDS = 0.5
-"""Between two reports: whoever watches can't read faster."""
+_REPORT_INTERVAL = 0.5
+"""Minimum seconds between two reports."""
 
 
 def main() -> None:
-    """Perform jobs until there are no more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the experiment decides; we end with our input
-    # Whatever libraries print must not end up between the lines.
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    """Run jobs until stdin closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and closes our stdin
+    # Libraries may print to stdout. Send that to stderr, so that it doesn't mix with the JSON lines.
+    responses = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    jobs: queue.Queue[dict[str, Any]] = queue.Queue()
-    threading.Thread(target=_read, args=(jobs,), daemon=True).start()
+    requests: queue.Queue[dict[str, Any]] = queue.Queue()
+    threading.Thread(target=_read, args=(requests,), daemon=True).start()
     while True:
-        answer(jobs.get(), answers)
+        handle_request(requests.get(), responses)
 
 
-def _read(jobs: queue.Queue[dict[str, Any]]) -> None:
+def _read(requests: queue.Queue[dict[str, Any]]) -> None:
     for line in sys.stdin:
-        jobs.put(json.loads(line))
+        requests.put(json.loads(line))
     os._exit(0)
 
 
-def answer(asked: dict[str, Any], answers: TextIO) -> None:
-    """Perform a job, report on the way, and say what came of it."""
+def handle_request(request: dict[str, Any], responses: TextIO) -> None:
+    """Run a job. Writes reports during training, then the outcome or an error."""
     last = 0.0
 
-    def say(line: dict[str, Any]) -> None:
-        answers.write(json.dumps(line) + "\n")
-        answers.flush()
+    def send(line: dict[str, Any]) -> None:
+        responses.write(json.dumps(line) + "\n")
+        responses.flush()
 
-    def told(report: TrainingReport) -> None:
+    def on_report(report: TrainingReport) -> None:
         nonlocal last
-        if time.monotonic() - last > _SECONDS:
+        if time.monotonic() - last > _REPORT_INTERVAL:
             last = time.monotonic()
-            say({"report": {**dataclasses.asdict(report), "folder": str(report.folder)}})
+            send({"report": {**dataclasses.asdict(report), "folder": str(report.folder)}})
 
     try:
         from gtea.experiments.paper.run_job import run_job
 
-        outcome = run_job(_job(asked["job"]), Path(asked["out"]), told)
+        outcome = run_job(_job(request["job"]), Path(request["out"]), on_report)
     except GteaError as error:
-        say({"error": _kind(error), "message": str(error)})
+        send({"error": _error_class(error), "message": str(error)})
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        say({"error": "StoreError", "message": f"{where}{error.strerror or error}. Check space and permissions."})
-    except Exception as error:  # a bug is reported by the experiment as one of its own
-        say({"error": None, "message": f"{type(error).__name__}: {error} (--jobs 1 says more)"})
+        send({"error": "StoreError", "message": f"{where}{error.strerror or error}. Check space and permissions."})
+    except Exception as error:  # a bug: the parent raises it as its own
+        send({"error": None, "message": f"{type(error).__name__}: {error} (use --jobs 1 for a traceback)"})
     else:
-        say({"outcome": dataclasses.asdict(outcome)})
+        send({"outcome": dataclasses.asdict(outcome)})
 
 
-def _job(plain: dict[str, Any]) -> Job:
+def _job(record: dict[str, Any]) -> Job:
     from gtea.config import config_from_json
     from gtea.experiments.paper.jobs import Job, Repeat
     from gtea.experiments.paper.subject import Subject
 
-    subject = plain["subject"]
+    subject = record["subject"]
     paths = {name: Path(subject[name]) for name in ("store", "labels") if subject[name] is not None}
     return Job(
         **{
-            **plain,
+            **record,
             "subject": Subject(**{**subject, **paths}),
-            "repeat": Repeat(**plain["repeat"]),
-            "config": config_from_json(plain["config"]),
+            "repeat": Repeat(**record["repeat"]),
+            "config": config_from_json(record["config"]),
         }
     )
 
 
-def _kind(error: GteaError) -> str:
-    """The nearest class that gtea.errors itself has."""
+def _error_class(error: GteaError) -> str:
+    """The name of the nearest base class defined in gtea.errors."""
     return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "gtea.errors")
 
 

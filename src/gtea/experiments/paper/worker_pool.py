@@ -1,8 +1,7 @@
-"""Runs side by side: helper processes that are handed one job at a time.
+"""Run jobs in parallel in a pool of worker processes.
 
-A helper is ``python -m gtea.experiments.paper.worker``. Jobs go to its standard input and what it reports comes from its
-standard output, a line of JSON each. Its input is also its life line: when that ends, because the experiment was
-interrupted or killed, the helper ends at once.
+A worker is ``python -m gtea.experiments.paper.worker``. It receives one job at a time on stdin and answers on stdout,
+both as JSON lines. When its stdin closes, because the parent finished, was interrupted or was killed, it exits.
 """
 
 from __future__ import annotations
@@ -26,50 +25,53 @@ from gtea.errors import GteaError, ModelError
 from gtea.experiments.paper.jobs import Job, Outcome
 from gtea.training.loop import TrainingReport
 
-Told = Callable[[Job, TrainingReport], None]
-Ended = Callable[[Job, Outcome], None]
+OnReport = Callable[[Job, TrainingReport], None]
+OnOutcome = Callable[[Job, Outcome], None]
 
 
-def run_in_workers(jobs: Sequence[Job], out: Path, count: int, lock: int, told: Told, ended: Ended) -> None:
-    """Do all jobs, so many at a time, each with its share of torch's threads. The first error ends all.
+def run_in_workers(
+    jobs: Sequence[Job], out: Path, num_workers: int, lock: int, on_report: OnReport, on_outcome: OnOutcome
+) -> None:
+    """Run all jobs in parallel. The workers share torch's threads. The first error stops all of them.
 
     Args:
-        lock: A handle that the helpers keep open, so that nobody else begins while one of them still works.
+        lock: File descriptor of the lock. Workers inherit it, so that the lock is held while any of them runs.
     """
-    waiting, count = list(jobs), min(count, len(jobs))
+    waiting, num_workers = list(jobs), min(num_workers, len(jobs))
     lines: queue.Queue[tuple[int, dict[str, Any]]] = queue.Queue()
-    helpers: list[_Helper] = []
+    workers: list[_Worker] = []
     try:
-        for number in range(count):
-            helpers.append(_Helper(number, max(1, torch.get_num_threads() // count), lock, lines))
-            helpers[-1].begin(waiting.pop(0), out)
-        while any(helper.job for helper in helpers):
+        for number in range(num_workers):
+            workers.append(_Worker(number, max(1, torch.get_num_threads() // num_workers), lock, lines))
+            workers[-1].start(waiting.pop(0), out)
+        while any(worker.job for worker in workers):
             number, line = lines.get()
-            helper = helpers[number]
-            if helper.job is None:
+            worker = workers[number]
+            if worker.job is None:
                 continue
             if "report" in line:
-                told(helper.job, TrainingReport(**{**line["report"], "folder": Path(line["report"]["folder"])}))
+                on_report(worker.job, TrainingReport(**{**line["report"], "folder": Path(line["report"]["folder"])}))
             elif "outcome" in line:
-                ended(helper.job, Outcome(**line["outcome"]))
-                helper.job = None
+                on_outcome(worker.job, Outcome(**line["outcome"]))
+                worker.job = None
                 if waiting:
-                    helper.begin(waiting.pop(0), out)
+                    worker.start(waiting.pop(0), out)
             else:
-                raise error_of(helper.job, line)
+                raise worker_error(worker.job, line)
     finally:
-        for helper in helpers:
-            helper.end()
+        for worker in workers:
+            worker.close()
 
 
-class _Helper:
-    """One process, and the thread that listens to it."""
+class _Worker:
+    """A worker process and the thread that reads its output."""
 
     def __init__(self, number: int, threads: int, lock: int, lines: queue.Queue[tuple[int, dict[str, Any]]]) -> None:
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
         self.job: Job | None = None
+        # -P: don't import modules from the current folder.
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "gtea.experiments.paper.worker"],  # not what lies about where we stand
+            [sys.executable, "-P", "-m", "gtea.experiments.paper.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,
@@ -79,16 +81,16 @@ class _Helper:
         self._listener = threading.Thread(target=self._listen, args=(number, lines), daemon=True)
         self._listener.start()
 
-    def begin(self, job: Job, out: Path) -> None:
-        """Hand over a job."""
+    def start(self, job: Job, out: Path) -> None:
+        """Send a job to the process."""
         self.job = job
         assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it has died: its last line says so
-            self._process.stdin.write(json.dumps(question(job, out)) + "\n")
+        with contextlib.suppress(BrokenPipeError):  # the process has died; its last line reports that
+            self._process.stdin.write(json.dumps(job_request(job, out)) + "\n")
             self._process.stdin.flush()
 
-    def end(self) -> None:
-        """Cut the life line, and wait."""
+    def close(self) -> None:
+        """Close stdin and wait for the process to exit."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
@@ -97,25 +99,25 @@ class _Helper:
 
     def _listen(self, number: int, lines: queue.Queue[tuple[int, dict[str, Any]]]) -> None:
         assert self._process.stdout is not None
-        with self._process.stdout as answers:
-            for line in answers:
-                if line.endswith("\n"):  # a helper that was killed may leave half a line
+        with self._process.stdout as responses:
+            for line in responses:
+                if line.endswith("\n"):  # a killed worker may leave an incomplete line
                     lines.put((number, json.loads(line)))
         lines.put((number, {"died": self._process.wait()}))
 
 
-def question(job: Job, out: Path) -> dict[str, Any]:
-    """A job as a helper is asked to do it."""
+def job_request(job: Job, out: Path) -> dict[str, Any]:
+    """The JSON request for a job."""
     subject = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(job.subject).items()}
     return {"job": {**asdict(job), "subject": subject}, "out": str(out)}
 
 
-def error_of(job: Job, line: dict[str, Any]) -> Exception:
-    """What went wrong in a helper, as if it had gone wrong here."""
+def worker_error(job: Job, line: dict[str, Any]) -> Exception:
+    """Turn a worker's error message into the exception to raise in the parent."""
     if "died" in line:
         return ModelError(
-            f"{job.stem}: its process ended with code {line['died']}. If memory ran out, take fewer --jobs; what was "
-            "finished is kept."
+            f"{job.stem}: its process ended with code {line['died']}. If memory ran out, use fewer --jobs. "
+            "Finished runs are kept."
         )
     if line["error"] is None:
         return RuntimeError(f"{job.stem}: {line['message']}")

@@ -1,1 +1,1 @@
-"""The search for settings: grid, random or TPE, by the validation part alone."""
+"""Hyperparameter search: grid, random or TPE, scored on the validation part only."""

@@ -1,7 +1,7 @@
-"""When to give a trial up: the median rule.
+"""The median pruning rule.
 
-A trial ends early if its best figure so far is below the median of what the finished trials had reached by the same
-epoch. It is a pure function of figures that are on disk: a search that was killed gives up the same trials.
+A trial is pruned if its best metric so far is below the median of what the finished trials had reached by the same
+epoch. The rule depends only on metrics on disk, so a resumed search prunes the same trials.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from gtea.experiments.tune.trials import Trial
 
 @dataclass(frozen=True)
 class MedianRule:
-    """How long the rule waits before it judges."""
+    """Median pruning, with a warm-up in trials and in epochs."""
 
     trials: int = 5
-    """So many must have finished."""
+    """Number of trials that must have finished before any is pruned."""
     epochs: int = 5
-    """So many must a trial be granted."""
+    """Number of epochs that every trial may run."""
 
-    def stops_at(self, curve: Sequence[float], earlier: Sequence[Trial], epochs: int) -> int | None:
-        """The first epoch after which the trial is given up, or None.
+    def prunes_at(self, curve: Sequence[float], earlier: Sequence[Trial], epochs: int) -> int | None:
+        """The first epoch (from 0) after which the trial is pruned, or None.
 
         Args:
-            curve: The trial's figure after each epoch so far.
-            earlier: The trials before it.
-            epochs: The most there may be: there is nothing to spare after the last.
+            curve: The trial's metric after each epoch so far.
+            earlier: The trials that ran before it.
+            epochs: The maximum number of epochs. Pruning after the last one would save nothing.
         """
         finished = [trial.curve for trial in earlier if trial.state == "finished"]
         if len(finished) < self.trials:
             return None
         for epoch in range(self.epochs - 1, min(len(curve), epochs - 1)):
-            # One that ended before this epoch keeps what it had.
+            # A trial that stopped earlier counts with its best metric.
             if max(curve[: epoch + 1]) < statistics.median(max(other[: epoch + 1]) for other in finished):
                 return epoch
         return None

@@ -1,4 +1,4 @@
-"""A search in one picture: how good the trials were, one after the other and by the value of each setting."""
+"""Plot a search: the metric of each trial in order, and against the value of each setting."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gtea.experiments.drawing import BLACK, BLUE, GREY, RED, save, tidy
+from gtea.experiments.drawing import BLACK, BLUE, GREY, RED, save_figure, style_axes
 from gtea.experiments.tune.space import Axis, Choice, Space
 from gtea.experiments.tune.trials import Trial, ranked
 
@@ -19,10 +19,10 @@ _COLUMNS = 3
 _STYLES = {"pruned": (GREY, "v"), "finished": (BLUE, "o")}
 
 
-def draw(path: Path, space: Space, trials: Sequence[Trial], metric: str) -> list[Path]:
-    """Write the picture as PNG and SVG beside each other, and say where."""
+def draw_search(path: Path, space: Space, trials: Sequence[Trial], metric: str) -> list[Path]:
+    """Save the figure as PNG and SVG and return both paths."""
     figure = _figure(space, trials, f"validation {metric.replace('_', ' ')}")
-    return save(figure, path.with_suffix(""))
+    return save_figure(figure, path.with_suffix(""))
 
 
 def _figure(space: Space, trials: Sequence[Trial], title: str) -> Figure:
@@ -43,54 +43,54 @@ def _figure(space: Space, trials: Sequence[Trial], title: str) -> Figure:
 
 
 def _draw_sequence(axes: Axes, trials: Sequence[Trial], title: str) -> None:
-    """Every trial in its turn, and the best so far as a line."""
+    """Plot every trial in order, with a line for the best so far."""
     from matplotlib.ticker import MaxNLocator
 
     for state, (color, marker) in _STYLES.items():
         shown = _of_state(trials, state)
         if shown:
-            places, figures = [trial.number for trial, _ in shown], [figure for _, figure in shown]
-            axes.scatter(places, figures, s=36, color=color, marker=marker, label=f"{state} ({len(shown)})")
+            numbers, metrics = [trial.number for trial, _ in shown], [metric for _, metric in shown]
+            axes.scatter(numbers, metrics, s=36, color=color, marker=marker, label=f"{state} ({len(shown)})")
     failed = [trial.number for trial in trials if trial.state == "failed"]
-    for place in failed:
-        label = f"failed ({len(failed)})" if place == failed[0] else None
-        axes.axvline(place, color=RED, linewidth=1, linestyle=":", label=label)
+    for number in failed:
+        label = f"failed ({len(failed)})" if number == failed[0] else None
+        axes.axvline(number, color=RED, linewidth=1, linestyle=":", label=label)
     axes.step(*_best_so_far(trials), where="post", color=BLUE, linewidth=1, alpha=0.6, label="best so far")
-    axes.plot([], [], color=BLACK, linewidth=1.5, label="median of a value")
+    axes.plot([], [], color=BLACK, linewidth=1.5, label="median per value")
     best = ranked(trials)[0]
-    _ring(axes, best.number, best)
+    _mark_best(axes, best.number, best)
     axes.set_title(f"Best: trial {best.number}, {title} {best.metric:.4f}", loc="left", fontsize=11)
     axes.set(xlabel="trial", ylabel=title, xlim=(0.3, len(trials) + 0.7))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    tidy(axes)
+    style_axes(axes)
     axes.legend(frameon=False, fontsize=8, ncols=5, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2)
 
 
 def _of_state(trials: Sequence[Trial], state: str) -> list[tuple[Trial, float]]:
-    """The trials of that state, and their figures."""
+    """The trials in a state, with their metrics."""
     return [(trial, trial.metric) for trial in trials if trial.state == state and trial.metric is not None]
 
 
 def _best_so_far(trials: Sequence[Trial]) -> tuple[list[float], list[float]]:
-    places: list[float] = []
-    figures: list[float] = []
+    numbers: list[float] = []
+    metrics: list[float] = []
     best = float("-inf")
     for trial in trials:
         if trial.state == "finished":
             best = max(best, *trial.curve)
-            places.append(trial.number)
-            figures.append(best)
-    return [*places, len(trials) + 0.7], [*figures, best]
+            numbers.append(trial.number)
+            metrics.append(best)
+    return [*numbers, len(trials) + 0.7], [*metrics, best]
 
 
 def _draw_axis(axes: Axes, axis: Axis, trials: Sequence[Trial]) -> None:
-    """What trials reached by the value of one setting; for lists also the median of each value."""
+    """Plot the metric against one setting; for lists, also the median per value."""
     best = ranked(trials)[0]
     for state, (color, marker) in _STYLES.items():
         shown = _of_state(trials, state)
-        places, figures = [_place(axis, trial) for trial, _ in shown], [figure for _, figure in shown]
-        axes.scatter(places, figures, s=22, color=color, marker=marker, alpha=0.75, linewidths=0)
-    _ring(axes, _place(axis, best), best)
+        positions, metrics = [_position(axis, trial) for trial, _ in shown], [metric for _, metric in shown]
+        axes.scatter(positions, metrics, s=22, color=color, marker=marker, alpha=0.75, linewidths=0)
+    _mark_best(axes, _position(axis, best), best)
     if isinstance(axis.values, Choice):
         _draw_medians(axes, axis, trials)
         axes.set_xticks(range(len(axis.values.values)), [str(value) for value in axis.values.values])
@@ -98,23 +98,23 @@ def _draw_axis(axes: Axes, axis: Axis, trials: Sequence[Trial]) -> None:
     elif axis.values.log:
         axes.set_xscale("log")
     axes.set_xlabel(axis.label)
-    tidy(axes)
+    style_axes(axes)
 
 
 def _draw_medians(axes: Axes, axis: Axis, trials: Sequence[Trial]) -> None:
     assert isinstance(axis.values, Choice)
-    for place, value in enumerate(axis.values.values):
-        figures = [t.metric for t in trials if t.metric is not None and t.settings[axis.names[0]] == value]
-        if figures:
-            axes.hlines(statistics.median(figures), place - 0.32, place + 0.32, color=BLACK, linewidth=1.5)
+    for position, value in enumerate(axis.values.values):
+        metrics = [t.metric for t in trials if t.metric is not None and t.settings[axis.names[0]] == value]
+        if metrics:
+            axes.hlines(statistics.median(metrics), position - 0.32, position + 0.32, color=BLACK, linewidth=1.5)
 
 
-def _ring(axes: Axes, place: float, best: Trial) -> None:
-    axes.plot([place], [best.metric or 0.0], "o", markersize=11, markerfacecolor="none", color=RED)
+def _mark_best(axes: Axes, x: float, best: Trial) -> None:
+    axes.plot([x], [best.metric or 0.0], "o", markersize=11, markerfacecolor="none", color=RED)
 
 
-def _place(axis: Axis, trial: Trial) -> Any:
-    """Where a trial stands on an axis; trials with one value of a list stand side by side."""
+def _position(axis: Axis, trial: Trial) -> Any:
+    """The x position of a trial. Trials that share a value of a list are spread out around it."""
     value = trial.settings[axis.names[0]]
     if not isinstance(axis.values, Choice):
         return value

@@ -1,13 +1,13 @@
-"""A search's folder: what is searched, on what data, that a resumed search is the same search, and that it is alone.
+"""The folder of a search. Checks that a resumed search has the same settings and data.
 
-    DIR/tune.json       what was asked for; written first
-    DIR/trials/         one JSON file for each trial that has ended
-    DIR/running/        the run of the trial that has not; it goes when the trial has ended
-    DIR/trials.csv      all trials in a table, and trials.png and .svg in a picture
-    DIR/best.toml       the settings of the best, for gtea train --config
-    DIR/model/          the model trained with them, if asked for
+    DIR/tune.json       settings and data of the search; written first
+    DIR/trials/         one JSON file per completed trial
+    DIR/running/        the training run of the current trial; removed when the trial completes
+    DIR/trials.csv      table of all trials, with a figure in trials.png and trials.svg
+    DIR/best.toml       the best settings, for gtea train --config
+    DIR/model/          the model trained with the best settings (--final)
 
-Everything but tune.json, trials/ and running/ can be made again from these.
+Everything else can be rebuilt from tune.json, trials/ and running/.
 """
 
 from __future__ import annotations
@@ -27,44 +27,44 @@ SEARCH = "tune.json"
 _RUNNING = "running"
 
 
-def enter(out: Path, asked: Mapping[str, Any], *, resume: bool) -> None:
-    """Begin a search, or see to it that the one that goes on is the same."""
+def begin_or_resume(out: Path, search: Mapping[str, Any], *, resume: bool) -> None:
+    """Start a new search, or check that the one to resume has the same settings and data."""
     if resume and (out / SEARCH).exists():
-        require_same(out, _begun(out / SEARCH), asked)
+        require_same(out, _read(out / SEARCH), search)
         return
     if out.exists() and not _is_free(out):
         if (out / SEARCH).exists():
-            raise UsageError(f"{out}: holds a search already. Go on with it by --resume, or choose another --out.")
-        raise UsageError(f"{out}: exists. Choose another --out.")
-    write_json(out / SEARCH, {**asked, "versions": versions()})
+            raise UsageError(f"{out}: already holds a search. Continue it with --resume, or choose another --out.")
+        raise UsageError(f"{out}: already exists. Choose another --out.")
+    write_json(out / SEARCH, {**search, "versions": versions()})
 
 
-def busy(out: Path) -> UsageError:
-    """What to say when another process searches in the folder."""
-    return UsageError(f"{out}: another process is searching there. Wait for it, or choose another --out.")
+def busy_error(out: Path) -> UsageError:
+    """The error for a folder that another process is searching in."""
+    return UsageError(f"{out}: another process is running a search there. Wait for it, or choose another --out.")
 
 
 def run_folder(out: Path, number: int) -> Path:
-    """Where a trial trains."""
+    """The folder of a trial's training run."""
     return out / _RUNNING / f"{number:04}"
 
 
-def sweep(out: Path, ended: int) -> None:
-    """Remove the runs of trials that have ended: their weights are of no use to anybody."""
+def remove_completed_runs(out: Path, num_completed: int) -> None:
+    """Delete the training runs of completed trials. Their weights are not used again."""
     for folder in (out / _RUNNING).glob("*"):
-        if folder.name.isdecimal() and int(folder.name) <= ended:
+        if folder.name.isdecimal() and int(folder.name) <= num_completed:
             shutil.rmtree(folder)
     with contextlib.suppress(OSError):
         (out / _RUNNING).rmdir()
 
 
-def _begun(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, Any]:
     try:
         return dict(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
-        raise ModelError(f"{path}: can't be read ({error}). Begin the search again in another folder.") from error
+        raise ModelError(f"{path}: can't be read ({error}). Start the search again in another folder.") from error
 
 
 def _is_free(out: Path) -> bool:
-    """Whether a folder holds nothing but what a search leaves that was killed before it began."""
+    """Whether a folder is empty, apart from the draft of a search that was killed at its start."""
     return out.is_dir() and all(entry.name == draft_of(out / SEARCH).name for entry in out.iterdir())

@@ -1,7 +1,7 @@
-"""Suggestions of a tree-structured Parzen estimator, by Optuna.
+"""Suggestions from a tree-structured Parzen estimator (Optuna's TPE).
 
-Optuna is asked anew for every trial: the study lives in memory, is fed with our own records and thrown away. What is
-kept on disk stays plain JSON, and a suggestion depends on nothing but seed, number and the trials before.
+Each suggestion uses a fresh in-memory study that is filled with the trials so far. The records on disk stay plain JSON,
+and a suggestion depends only on the seed, the retry number and the trials so far.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 
 
 def require_optuna() -> None:
-    """Refuse where Optuna is missing."""
+    """Raise UsageError if Optuna is not installed."""
     if importlib.util.find_spec("optuna") is None:
-        raise UsageError("--search tpe: needs Optuna. Install it with pip install 'gtea[tune]', or search at random.")
+        raise UsageError("--search tpe: needs Optuna. Install it with pip install 'gtea[tune]', or search random.")
 
 
-def suggestion(space: Space, seed: int, trials: Sequence[Trial], attempt: int) -> Settings:
-    """What to try after these trials; another attempt may give something else."""
+def suggest(space: Space, seed: int, trials: Sequence[Trial], retry: int) -> Settings:
+    """Suggest the next settings. Another retry number may give another suggestion."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    # NumPy's generators, on which Optuna draws, take 32 bits.
-    sampler = optuna.samplers.TPESampler(seed=seed_of(seed, Purpose.TRIALS, len(trials), attempt) % 2**32)
+    # Optuna passes the seed to NumPy, which takes 32 bits.
+    sampler = optuna.samplers.TPESampler(seed=seed_of(seed, Purpose.TRIALS, len(trials), retry) % 2**32)
     study = optuna.create_study(direction="maximize", sampler=sampler)
-    study.add_trials([_told(space, trial) for trial in trials if trial.state != "failed"])
-    asked = study.ask({axis.label: _distribution(axis) for axis in space.axes})
-    return space.settings([_value(axis, asked.params[axis.label]) for axis in space.axes])
+    study.add_trials([_frozen_trial(space, trial) for trial in trials if trial.state != "failed"])
+    suggested = study.ask({axis.label: _distribution(axis) for axis in space.axes})
+    return space.settings([_from_optuna(axis, suggested.params[axis.label]) for axis in space.axes])
 
 
-def _told(space: Space, trial: Trial) -> FrozenTrial:
+def _frozen_trial(space: Space, trial: Trial) -> FrozenTrial:
     from optuna.trial import TrialState, create_trial
 
     finished = trial.state == "finished"
@@ -47,28 +47,28 @@ def _told(space: Space, trial: Trial) -> FrozenTrial:
     return create_trial(
         state=TrialState.COMPLETE if finished else TrialState.PRUNED,
         value=trial.metric if finished else None,
-        params={axis.label: _place(axis, value) for axis, value in values},
+        params={axis.label: _to_optuna(axis, value) for axis, value in values},
         distributions={axis.label: _distribution(axis) for axis in space.axes},
         intermediate_values=dict(enumerate(trial.curve)),
     )
 
 
 def _distribution(axis: Axis) -> BaseDistribution:
-    """Values of a list go by their places in it: Optuna takes no lists as values, and should know which are alike."""
+    """Lists are represented by indices: Optuna takes no lists as values, and indices keep the order of numbers."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     values = axis.values
     if isinstance(values, Choice):
         last = len(values.values) - 1
         return IntDistribution(0, last) if values.ordered else CategoricalDistribution(range(last + 1))
-    if values.whole:
+    if values.integer:
         return IntDistribution(int(values.low), int(values.high), log=values.log)
     return FloatDistribution(values.low, values.high, log=values.log)
 
 
-def _place(axis: Axis, value: Any) -> Any:
+def _to_optuna(axis: Axis, value: Any) -> Any:
     return axis.values.values.index(value) if isinstance(axis.values, Choice) else value
 
 
-def _value(axis: Axis, place: Any) -> Any:
-    return axis.values.values[place] if isinstance(axis.values, Choice) else place
+def _from_optuna(axis: Axis, value: Any) -> Any:
+    return axis.values.values[value] if isinstance(axis.values, Choice) else value

@@ -1,4 +1,4 @@
-"""Trials: what was tried and what came of it, one file each, and all of them in a table."""
+"""Records of completed trials: one JSON file per trial, and one CSV table of all trials."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ TrialState = Literal["finished", "pruned", "failed"]
 
 @dataclass(frozen=True)
 class Trial:
-    """One training, metrics_of by the validation part."""
+    """One training run and its validation metric."""
 
     number: int
-    """From 1."""
+    """Trial number, starting at 1."""
     settings: dict[str, Any]
     state: TrialState
     curve: list[float]
     """The validation metric after each epoch."""
     seconds: float
-    """Since it began, or was last resumed."""
+    """Run time since the start or the last resume."""
     reason: str | None = None
     """Why it failed."""
 
     @property
     def metric(self) -> float | None:
-        """The best of its epochs; None if it failed."""
+        """The best validation metric over all epochs; None if the trial failed."""
         return max(self.curve) if self.curve and self.state != "failed" else None
 
     @property
     def best_epoch(self) -> int | None:
-        """The first epoch with that metric, from 0."""
+        """The first epoch with the best metric, starting at 0."""
         return None if self.metric is None else self.curve.index(self.metric)
 
     def to_json(self) -> dict[str, Any]:
-        """As it is kept and reported."""
+        """The trial as stored on disk and printed by --json."""
         return {**asdict(self), "metric": self.metric, "best_epoch": self.best_epoch, "epochs": len(self.curve)}
 
 
 def save_trial(out: Path, trial: Trial) -> None:
-    """Keep a trial that has ended, whole or not at all."""
+    """Write a completed trial atomically."""
     write_json(_path(out, trial.number), trial.to_json())
 
 
 def read_trials(out: Path) -> list[Trial]:
-    """The trials that have ended, in their order."""
+    """Read all completed trials in order."""
     trials: list[Trial] = []
     while _path(out, len(trials) + 1).exists():
         trials.append(_read(_path(out, len(trials) + 1)))
@@ -61,20 +61,20 @@ def read_trials(out: Path) -> list[Trial]:
 
 
 def ranked(trials: Sequence[Trial]) -> list[Trial]:
-    """The finished trials, the best first; of equally good ones the earlier. Those cut short are never the best."""
+    """Finished trials, best first. Ties go to the earlier trial; pruned and failed trials are left out."""
     finished = [trial for trial in trials if trial.state == "finished"]
     return sorted(finished, key=lambda trial: -max(trial.curve))
 
 
 def write_table(path: Path, trials: Sequence[Trial], metric: str) -> None:
-    """One row a trial, as CSV."""
+    """Write one CSV row per trial."""
     text = io.StringIO()
     names = list(trials[0].settings)
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(["trial", *names, f"validation_{metric}", "best_epoch", "epochs", "seconds", "state", "reason"])
     for trial in trials:
-        facts = (trial.metric, trial.best_epoch, len(trial.curve), trial.seconds, trial.state, trial.reason)
-        rows.writerow([trial.number, *(trial.settings[name] for name in names), *facts])
+        results = (trial.metric, trial.best_epoch, len(trial.curve), trial.seconds, trial.state, trial.reason)
+        rows.writerow([trial.number, *(trial.settings[name] for name in names), *results])
     with atomic_write(path) as stream:
         stream.write(text.getvalue().encode())
 
@@ -85,7 +85,7 @@ def _path(out: Path, number: int) -> Path:
 
 def _read(path: Path) -> Trial:
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        return Trial(**{name: kept[name] for name in Trial.__dataclass_fields__})
+        record = json.loads(path.read_text(encoding="utf-8"))
+        return Trial(**{name: record[name] for name in Trial.__dataclass_fields__})
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise ModelError(f"{path}: can't be read ({error}). Delete it and all later ones to try them again.") from error
+        raise ModelError(f"{path}: can't be read ({error}). Delete it and all later ones to repeat them.") from error

@@ -1,4 +1,4 @@
-"""What the paper's Table 1 says, to stand beside what was measured."""
+"""The results of the paper's Table 1, for comparison."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ TABLE1_MODELS = (
 
 @dataclass(frozen=True)
 class PaperColumn:
-    """What the paper reports of one data set."""
+    """The paper's results on one data set."""
 
     name: str
     note: str
-    """How the paper's data set is related to ours."""
+    """How the paper's data set relates to ours."""
     same: bool
-    """Whether it is the same data, or at least a part of it."""
+    """Whether it is the same data, or a part of it."""
     zeroed: float | None
-    """The share of neighbours to which sparse attention gives nothing."""
+    """The share of neighbours with zero sparse attention."""
     accuracy: Mapping[str, float]
     macro_f1: Mapping[str, float]
 
     @property
     def label(self) -> str:
-        """Its name, and a warning where figures can't be compared."""
+        """The name, marked if the results can't be compared."""
         return self.name if self.same else f"{self.name} (other data)"
 
-    def figure(self, metric: str, model: str) -> float | None:
-        """The paper's figure of a model, if it has one."""
+    def value(self, metric: str, model: str) -> float | None:
+        """The paper's result for a model, or None."""
         columns = {"accuracy": self.accuracy, "macro_f1": self.macro_f1}
         return columns.get(metric, {}).get(model)
 
 
 def paper_column(data: str) -> PaperColumn | None:
-    """The column of Table 1 that stands beside a data set, if there is one."""
-    known = tomllib.loads(files("gtea.experiments.paper").joinpath("paper.toml").read_text(encoding="utf-8"))
-    if data not in known:
+    """The column of Table 1 to compare a data set with, or None."""
+    columns = tomllib.loads(files("gtea.experiments.paper").joinpath("paper.toml").read_text(encoding="utf-8"))
+    if data not in columns:
         return None
-    column = known[data]
+    column = columns[data]
     accuracy, macro_f1 = ({model: pair[i] for model, pair in column["figures"].items()} for i in (0, 1))
     return PaperColumn(
         column["name"], column["note"], column.get("same", True), column.get("zeroed"), accuracy, macro_f1
