@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 
-from gtea.config import RunConfig, read_config
+from gtea.config import Family, ModelConfig, RunConfig, read_config, read_toml
 from gtea.errors import UsageError
 from gtea.models.model_folder import SavedModel
 from gtea.models.registry import DEFAULT_MODEL, default_config, model_config, require_classifier
@@ -67,7 +67,7 @@ class NodeRequest:
         Args:
             base: Settings to begin with, instead of the variant's.
         """
-        base = base or default_config(model_config(variant or DEFAULT_MODEL), "nodes")
+        base = base or default_config(_chosen_model(variant, config), "nodes")
         resolved = read_config(config, settings, base)
         require_classifier(resolved.model)
         opened = Store.open(store)
@@ -120,7 +120,7 @@ class LinkRequest:
         Args:
             base: Settings to begin with, instead of the variant's.
         """
-        base = base or default_config(model_config(variant or DEFAULT_MODEL), "links")
+        base = base or default_config(_chosen_model(variant, config), "links")
         resolved = read_config(config, settings, base)
         opened = Store.open(store)
         chosen = resolved.split
@@ -137,6 +137,15 @@ class LinkRequest:
     def once(self, folder: Path) -> LinkTask:
         """The training of this request."""
         return LinkTask(self.store, self.split, self.config, folder, self.device)
+
+
+def _chosen_model(variant: str | None, config: Path | None) -> ModelConfig:
+    """The model that is named, else the family in the settings file (as ``gtea tune`` writes it), else the default."""
+    if variant is None and config is not None:
+        section = read_toml(config, "--config").get("model", {})
+        if isinstance(section, dict) and section.get("family") in get_args(Family):
+            return ModelConfig(family=section["family"])
+    return model_config(variant or DEFAULT_MODEL)
 
 
 def run_once(
