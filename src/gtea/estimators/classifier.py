@@ -13,7 +13,7 @@ from gtea.estimators.inputs import find_accounts, read_targets, read_weights
 from gtea.scoring.options import ScoringOptions
 from gtea.scoring.scorer import NodeModel
 from gtea.store.time_units import Instant
-from gtea.tasks.labels import labels_of, positive_class
+from gtea.tasks.labels import labels_from_arrays, positive_class
 from gtea.tasks.splits import validation_split
 from gtea.training.node_task import NodeTask
 
@@ -69,7 +69,7 @@ class GTEAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GTEAEsti
         nodes = find_accounts(store, accounts)
         given, weights = read_targets(y, len(nodes), "accounts"), read_weights(sample_weight, len(nodes))
         rows = np.flatnonzero(weights)
-        labels = labels_of(nodes[rows], given.targets[rows], given.names, store, "y", weights[rows])
+        labels = labels_from_arrays(nodes[rows], given.targets[rows], given.names, store, "y", weights[rows])
         split = validation_split(labels, store, fraction=self.validation_fraction, as_of=self.as_of)
         positive = positive_class(labels)
         return self._trained(

@@ -17,7 +17,7 @@ from gtea.scoring.scorer import LinkModel
 from gtea.store.time_units import Instant
 from gtea.tasks.link_split import LinkProtocol, split_links
 from gtea.tasks.pair_split import split_pairs
-from gtea.tasks.pairs import pairs_of
+from gtea.tasks.pairs import pairs_from_arrays
 from gtea.training.link_task import LinkTask
 from gtea.training.pair_task import PairTask
 
@@ -134,7 +134,7 @@ class GTEALinkPredictor(GTEAEstimator):
         src, dst = find_pairs(store, pairs)
         given, weights = _two_classes(read_targets(y, len(src), "pairs")), read_weights(sample_weight, len(src))
         rows = np.flatnonzero(weights)
-        found = pairs_of(src[rows], dst[rows], given.targets[rows], given.names, store, "y", weights[rows])
+        found = pairs_from_arrays(src[rows], dst[rows], given.targets[rows], given.names, store, "y", weights[rows])
         split = split_pairs(found, store, fraction=self.validation_fraction, seed=config.train.seed, as_of=self.as_of)
         return self._trained(
             store, split.train.as_of, lambda *place: PairTask(store, found, split, config, *place)
