@@ -66,7 +66,8 @@ def test_baselines_are_variants_by_the_names_of_their_families() -> None:
         ),
         (
             {"family": "gcn", "link_head": "pair"},
-            "model.link_head must be 'dot' for gcn, which has no embedding of a pair's history (got 'pair'). Leave it out.",
+            "model.link_head must be 'dot' for gcn, which has no embedding of a pair's history (got 'pair'). "
+            "Leave it out.",
         ),
         ({"num_layers": 4}, "model.num_layers must be from 1 to 3 (got 4). Try 3."),
         ({"num_encoder_layers": 0}, "model.num_encoder_layers must be from 1 to 3 (got 0). Try 1."),

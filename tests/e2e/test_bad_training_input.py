@@ -95,7 +95,7 @@ def refused(outcome: Any, code: int, message: str) -> None:
             "l.csv: must hold at least one label of an account in the store (got none). Add labels.",
         ),
         ("account\na01\na02\n", 2, "l.csv: must have a column 'label' or only one besides 'account' (got none)."),
-        ("account,x,y\na01,1,2\n", 2, "only one besides 'account' (got x, y). Name the column of the labels."),
+        ("account,x,y\na01,1,2\n", 2, "only one besides 'account' (got x, y). Pass the name of the label column."),
         ("a01,bad\na02,ok\n", 3, "l.csv: must start with a header line (got 'a01', which is an account of s). Add a"),
         (labels_text() + "zz,bad\nyy,ok\n", 3, "l.csv: every account must be in s (got 2 that are not: 'zz', 'yy')."),
         (labels_text() + "A01,bad\n", 3, "check leading zeros, spaces and case; or leave such rows out with --unknown"),
@@ -183,8 +183,8 @@ def test_links_without_a_negative_are_left_out_and_counted(gtea: Run, tmp_path: 
     refused(
         gtea(*words[:5], 101, *words[6:], "--set", "split.protocol=temporal", "--out", tmp_path / "n"),
         3,
-        "links: the validation part must hold a pair whose source does not have events with every account that receives "
-        "anything before",
+        "links: the validation part must hold a pair whose source does not have events with every account that "
+        "receives any before",
     )
 
 

@@ -28,7 +28,7 @@ class GTEALinkPredictor(GTEAEstimator):
     An example is an ordered pair of account ids. Everything else comes from the graph, which clones share. The default
     model, a hybrid, averages the logits of GTEA and of boosted trees on statistics of the pair.
 
-    There are two ways to train:
+    There are two training methods:
 
     - ``fit(pairs, y)`` learns from labelled pairs. This is what cross-validation, grid search and calibration call. The
       model sees only events before ``as_of``, and ``y`` should describe what happened from then on.

@@ -205,7 +205,7 @@ def run_folds(
 
 def _folder(out: str | None, resume: str | None) -> Path:
     if (out is None) == (resume is None):
-        raise UsageError("--out, --resume: pass exactly one of them: a folder to create, or a run to resume.")
+        raise UsageError("--out, --resume: give one of them: a folder to create, or a run to resume.")
     folder = Path(out or resume or "").absolute()
     if resume is not None and not folder.is_dir():
         raise UsageError(f"--resume {resume}: no such run. Check the path, or start one with --out.")
