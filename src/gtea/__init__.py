@@ -1,11 +1,13 @@
-"""gtea: learn from the time-stamped history of every pair of accounts.
+"""gtea: learning on temporal graphs in which every pair of accounts has a history of events.
 
     >>> import gtea
-    >>> store = gtea.ingest("payments.csv", src="payer", dst="payee", time="timestamp", out="payments.store")
-    >>> view = store.as_of("2024-01-31")
+    >>> store = gtea.ingest(
+    ...     "payments.csv", src="payer", dst="payee", time="timestamp", out="payments.store"
+    ... )  # doctest: +SKIP
+    >>> view = store.as_of("2024-01-31")  # doctest: +SKIP
 
-An edge here is a pair of accounts and OWNS a history of events. In much of the literature on temporal graphs an
-"edge" is a single event.
+In gtea, an edge is a pair of accounts and owns a history of events. In much of the literature on temporal graphs, an
+edge is a single event.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ __all__ = [
     "to_pyg",
 ]
 
-_HOMES = {
+_MODULES = {
     "GTEAClassifier": "gtea.estimators.classifier",
     "GTEALinkPredictor": "gtea.estimators.link_predictor",
     "Store": "gtea.store.store",
@@ -50,18 +52,18 @@ _HOMES = {
 
 
 def open(path: str) -> Store:
-    """Open a store. Costs milliseconds, whatever its size."""
+    """Open a store. This takes milliseconds, regardless of its size."""
     from gtea.store.store import Store
 
     return Store.open(path)
 
 
 def __getattr__(name: str) -> object:
-    """Load the heavy parts only when they are asked for: ``import gtea`` and ``gtea --help`` stay quick."""
+    """Import public names on first use, so that ``import gtea`` and ``gtea --help`` are fast."""
     import importlib
 
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return getattr(importlib.import_module(_MODULES[name]), name)
     if name == "__version__":
         return importlib.import_module("importlib.metadata").version("gtea")
     raise AttributeError(f"module 'gtea' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""The store in the shapes of other libraries."""
+"""Conversion of a store to the formats of other libraries."""
 
 from __future__ import annotations
 
@@ -17,26 +17,36 @@ if TYPE_CHECKING:
 
 
 def to_pyg(view: View) -> TemporalData:
-    """The events before the cut as a PyG ``TemporalData``: src, dst, t, msg, in time order.
+    """Convert the events before the cut to a PyG ``TemporalData`` with src, dst, t and msg, in time order.
 
-    ``msg`` holds the event features and then the codes of the categorical columns. Node i is the i-th account of
+    ``msg`` holds the event features, followed by the codes of the categorical columns. Node i is the i-th account of
     ``view.store.accounts``.
+
+    Raises:
+        UsageError: torch-geometric is not installed.
     """
     try:
         import torch
         from torch_geometric.data import TemporalData
     except ImportError as error:
         raise UsageError(
-            "PyG export: needs torch-geometric, which is not installed. Install it with: pip install 'gtea[pyg]'"
+            "PyG export: needs torch-geometric, which is not installed. Install it with pip install 'gtea[pyg]'."
         ) from error
     return TemporalData(**{name: torch.from_numpy(array) for name, array in _columns(view).items()})
 
 
 def write_pyg(view: View, out: Path) -> int:
-    """Write the fields of ``to_pyg(view)`` to a safetensors file, and beside it the accounts as Parquet.
+    """Write the fields of ``to_pyg(view)`` to a safetensors file, and the accounts to a Parquet file next to it.
 
-    ``TemporalData(**safetensors.torch.load_file(out))`` gives the object back. PyG's own way of saving is pickle,
-    which can run code when it is loaded.
+    ``TemporalData(**safetensors.torch.load_file(out))`` restores the object. PyG itself saves with pickle, which can
+    run arbitrary code when it is loaded.
+
+    Args:
+        view: The events to write.
+        out: The path of the safetensors file. The accounts go to the same path with the suffix ``.accounts.parquet``.
+
+    Returns:
+        The number of events.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

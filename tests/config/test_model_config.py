@@ -62,11 +62,12 @@ def test_baselines_are_variants_by_the_names_of_their_families() -> None:
         ),
         (
             {"family": "tgat", "d_time": 5},
-            "model.d_time must be even for tgat, a cosine and a sine for each frequency (got 5). Try 6.",
+            "model.d_time must be even for tgat, which has a cosine and a sine per frequency (got 5). Try 6.",
         ),
         (
             {"family": "gcn", "link_head": "pair"},
-            "model.link_head must be 'dot' for gcn, which embeds no history of a pair (got 'pair'). Leave it out.",
+            "model.link_head must be 'dot' for gcn, which has no embedding of a pair's history (got 'pair'). "
+            "Leave it out.",
         ),
         ({"num_layers": 4}, "model.num_layers must be from 1 to 3 (got 4). Try 3."),
         ({"num_encoder_layers": 0}, "model.num_encoder_layers must be from 1 to 3 (got 0). Try 1."),

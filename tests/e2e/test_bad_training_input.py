@@ -95,7 +95,7 @@ def refused(outcome: Any, code: int, message: str) -> None:
             "l.csv: must hold at least one label of an account in the store (got none). Add labels.",
         ),
         ("account\na01\na02\n", 2, "l.csv: must have a column 'label' or only one besides 'account' (got none)."),
-        ("account,x,y\na01,1,2\n", 2, "only one besides 'account' (got x, y). Name the column of the labels."),
+        ("account,x,y\na01,1,2\n", 2, "only one besides 'account' (got x, y). Pass the name of the label column."),
         ("a01,bad\na02,ok\n", 3, "l.csv: must start with a header line (got 'a01', which is an account of s). Add a"),
         (labels_text() + "zz,bad\nyy,ok\n", 3, "l.csv: every account must be in s (got 2 that are not: 'zz', 'yy')."),
         (labels_text() + "A01,bad\n", 3, "check leading zeros, spaces and case; or leave such rows out with --unknown"),
@@ -142,7 +142,7 @@ def test_requests_that_can_not_train(
     ("words", "code", "message"),
     [
         (["--graph-until", "9999"], 3, "events from graph_until = 9999 to before 1191 (got none). Give an earlier"),
-        (["--graph-until", "-1"], 3, "must hold a pair whose source has not yet dealt with every account"),
+        (["--graph-until", "-1"], 3, "must hold a pair whose source does not have events with every account"),
         (["--as-of", "0"], 3, "links: the store must have events before as_of (got none). Give a later as_of."),
         (["--as-of", "1"], 3, "links: the train part must hold at least one pair (got none from 0 to before 0)."),
         (["--unknown", "skip"], 2, "--unknown: has no meaning with --task links. Leave it out."),
@@ -183,8 +183,8 @@ def test_links_without_a_negative_are_left_out_and_counted(gtea: Run, tmp_path: 
     refused(
         gtea(*words[:5], 101, *words[6:], "--set", "split.protocol=temporal", "--out", tmp_path / "n"),
         3,
-        "links: the validation part must hold a pair whose source has not yet dealt with every account that receives "
-        "anything before",
+        "links: the validation part must hold a pair whose source does not have events with every account that "
+        "receives any before",
     )
 
 
@@ -307,7 +307,7 @@ def test_a_resumed_run_must_be_the_run_that_was_begun(gtea: Run, world: World, t
     refused(
         gtea("train", world.store, *words, "--set", "train.lr=0.5"),
         2,
-        "config.train.lr was 0.001 when the run began (got 0.5). Resume with the same data and settings, or begin",
+        "config.train.lr was 0.001 when the run began (got 0.5). Resume with the same data and settings, or start",
     )
     (tmp_path / "l.csv").write_text(labels_text(["ok", "bad"]))
     outcome = gtea("train", world.store, "--labels", tmp_path / "l.csv", *QUICK, "--resume", run)
@@ -316,9 +316,9 @@ def test_a_resumed_run_must_be_the_run_that_was_begun(gtea: Run, world: World, t
     stored(tmp_path / "s", rows)
     refused(gtea("train", tmp_path / "s", *words), 2, "when the run began (got")
     outcome = gtea("train", world.store, *words[:-1], tmp_path / "nowhere")
-    refused(outcome, 2, "nowhere: no such run. Check the path, or begin one with --out.")
+    refused(outcome, 2, "nowhere: no such run. Check the path, or start one with --out.")
     outcome = gtea("train", world.store, *words[:-2], "--out", run)
-    refused(outcome, 2, "m: holds a run that has not finished. Go on with --resume, or choose another --out.")
+    refused(outcome, 2, "m: holds a run that has not finished. Continue it with --resume, or choose another --out.")
     (run / "run.json").write_text("[1]")
     refused(gtea("train", world.store, *words), 5, "m: holds no run to resume (run.json can't be read). Check the path")
     outcome = gtea("train", world.store, "--labels", world.labels, *QUICK, "--out", world.nodes)

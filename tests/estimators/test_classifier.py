@@ -174,10 +174,10 @@ def test_a_grid_over_settings(store: Store, examples: Any) -> None:
     ("settings", "message"),
     [
         ({"model.dropuot": 0.1}, r"unknown key 'model\.dropuot' in settings\. Did you mean 'model\.dropout'\?"),
-        ({"model.d_node": 4}, r"settings: model\.d_node is the parameter d_node\. Give it there\."),
-        ({"train.seed": 4}, r"settings: train\.seed is the parameter random_state\. Give it there\."),
-        ({"split.folds": 5}, r"settings: split\.folds has no meaning here, where examples are given to fit\."),
-        ({"model": {"d_node": 4}}, r"settings: must be named with their section \(got 'model'\)\."),
+        ({"model.d_node": 4}, r"settings: model\.d_node is set by the parameter d_node\. Pass it there\."),
+        ({"train.seed": 4}, r"settings: train\.seed is set by the parameter random_state\. Pass it there\."),
+        ({"split.folds": 5}, r"settings: split\.folds does not apply, because examples are passed to fit\."),
+        ({"model": {"d_node": 4}}, r"settings: names must include their section \(got 'model'\)\."),
         ({"model.dropout": "much"}, r"model\.dropout must be"),
     ],
 )
@@ -246,7 +246,7 @@ def test_weights_that_are_refused(store: Store, examples: Any) -> None:
     accounts, y = examples
     model = GTEAClassifier(store, **QUICK)
     for weights, message in (
-        ([1.0], r"sample_weight: must be one for each of 80 rows \(got shape \(1,\)\)"),
+        ([1.0], r"sample_weight: must hold one weight for each of 80 rows \(got shape \(1,\)\)"),
         (np.full(80, -1), r"sample_weight: must be 0 or more, and finite \(got -1\.0\)"),
         (np.full(80, np.nan), r"sample_weight: must be 0 or more, and finite \(got nan\)"),
         (np.zeros(80), r"sample_weight: must not be 0 for all rows"),
@@ -282,9 +282,9 @@ def test_labels_that_are_refused(store: Store, examples: Any) -> None:
         model.fit(accounts, y[1:])
     with pytest.raises(DataError, match="at least two classes"):
         model.fit(accounts, np.zeros(80, int))
-    with pytest.raises(DataError, match="classes, not measurements"):
+    with pytest.raises(DataError, match="classes, not continuous values"):
         model.fit(accounts, np.linspace(0, 1, 80))
-    with pytest.raises(DataError, match="labels must be of one kind"):
+    with pytest.raises(DataError, match="labels must have one type"):
         model.fit(accounts, np.array(["a", None] * 40, dtype=object))
     with pytest.raises(DataError, match="an account may have one label"):
         model.fit([accounts[0], accounts[0], accounts[1]], ["a", "b", "a"])

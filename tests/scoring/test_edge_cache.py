@@ -106,16 +106,18 @@ def test_kept_embeddings_are_really_read(ready: Ready, tmp_path: Path) -> None:
 def test_a_cache_of_another_cut_model_or_store_is_refused(ready: Ready, tmp_path: Path) -> None:
     ready.embed(tmp_path / "c")
     written = chunks(tmp_path / "c")
-    with pytest.raises(UsageError, match=r"belongs to something else \(its as_of differ\)\. Give another folder"):
+    with pytest.raises(
+        UsageError, match=r"belongs to another model, store or cut \(different: as_of\)\. Choose another folder"
+    ):
         ready.embed(tmp_path / "c", cut=ready.store.end - 1000)
     saved = ready.model.saved
     changed = {name: weight + (name == "head.mlp_3.out.bias") for name, weight in saved.weights.items()}
     other = dataclasses.replace(ready, model=NodeModel(dataclasses.replace(saved, weights=changed), CPU))
-    with pytest.raises(UsageError, match="its model differ"):
+    with pytest.raises(UsageError, match="different: model"):
         other.embed(tmp_path / "c")
     manifest = tmp_path / "c" / "manifest.json"
     manifest.write_text(manifest.read_text().replace(ready.store.digest, "0" * 64))
-    with pytest.raises(UsageError, match="its data differ"):
+    with pytest.raises(UsageError, match="different: data"):
         ready.embed(tmp_path / "c")
     assert chunks(tmp_path / "c") == written
 
@@ -193,7 +195,7 @@ def test_through_the_command_line(gtea: Callable[..., Any], ready: Ready, tmp_pa
     refused = gtea(*words, "--sampled", "--cache", tmp_path / "d")
     assert (refused.code, "--sampled, --cache: give one of them at most" in refused.err) == (2, True)
     other = gtea(*words, "--cache", tmp_path / "c", "--as-of", "2024-03-01")
-    assert (other.code, "belongs to something else" in other.err) == (2, True)
+    assert (other.code, "belongs to another model, store or cut" in other.err) == (2, True)
 
 
 def test_evaluate_and_score_agree(gtea: Callable[..., Any], ready: Ready, tmp_path: Path) -> None:

@@ -46,5 +46,5 @@ def test_windows_that_are_refused(store_of: Callable[..., Store]) -> None:
     store = store_of(visits())
     with pytest.raises(UsageError, match=r"until: must be after as_of \(got 60, and 60 for as_of\)"):
         link_examples(store, as_of=60, until=60)
-    with pytest.raises(DataError, match=r"between accounts that were there before \(got none\)"):
+    with pytest.raises(DataError, match=r"between accounts with earlier events \(got none\)"):
         link_examples(store, as_of=0)

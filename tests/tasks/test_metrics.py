@@ -171,17 +171,17 @@ def test_nan_is_an_error_for_links_and_tables_too() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: m.accuracy([1, 2], [1]), r"two lists of one length, not empty \(got shapes \(2,\) and \(1,\)\)"),
+        (lambda: m.accuracy([1, 2], [1]), r"two lists of the same length, not empty \(got shapes \(2,\) and \(1,\)\)"),
         (lambda: m.accuracy([], []), "not empty"),
         (lambda: m.prevalence([]), "truth: must be a list of examples"),
-        (lambda: m.roc_auc([1, 0], [[0.1], [0.2]]), "truth, scores: must be two lists of one length"),
+        (lambda: m.roc_auc([1, 0], [[0.1], [0.2]]), "truth, scores: must be two lists of the same length"),
         (lambda: m.mrr([1.0], [0.5]), "a table with one row for each"),
         (lambda: m.mrr([1.0], np.zeros((1, 0))), "Draw negatives"),
         (lambda: m.average_precision([0, 0], [1, 2]), "average precision needs at least one positive"),
         (lambda: m.roc_auc([1, 1], [1, 2]), "ROC-AUC needs at least one negative"),
         (lambda: m.brier([1, 0], [1.5, 0]), r"from 0 to 1 \(got 1.5 at 0\). Pass probabilities, not logits"),
         (lambda: m.precision_at_k([1, 0], [1, 2], 3), r"not be more than the 2 examples \(got 3\)"),
-        (lambda: m.node_metrics([0, 1], [[1, 0]], ("a", "b"), "a"), "one row an account and one column a class"),
+        (lambda: m.node_metrics([0, 1], [[1, 0]], ("a", "b"), "a"), "one row per account and one column per class"),
         (lambda: bootstrap_interval(m.accuracy, np.ones(2), np.ones(3)), "must have the same length"),
         (lambda: bootstrap_interval(m.prevalence, np.ones(2), strata=[1]), "strata: must name one stratum"),
     ],
@@ -221,7 +221,7 @@ def test_pairs_labelled_one_by_one_get_the_figures_of_the_same_links(seed: int) 
     true, false = np.round(rng.random((2, 40)), 2)
     truth, chances = np.arange(80) < 40, np.concatenate([true, false])
     threshold = m.best_threshold(true, false[:, None])
-    assert m.threshold_of(truth, chances) == threshold
+    assert m.accuracy_threshold(truth, chances) == threshold
     figures, links = (
         m.pair_metrics(truth, chances, threshold),
         m.link_metrics(true, false[:, None], threshold=threshold),

@@ -12,7 +12,7 @@ import pytest
 from gtea.errors import UsageError
 from gtea.store.store import Store
 from gtea.tasks.pair_split import split_pairs
-from gtea.tasks.pairs import Pairs, pairs_of
+from gtea.tasks.pairs import Pairs, pairs_from_arrays
 
 NAMES = [f"a{i}" for i in range(12)]
 
@@ -21,7 +21,7 @@ def all_pairs(store: Store) -> Pairs:
     """Every ordered pair of twelve accounts; a pair is a link if the sum of the two is divisible by four."""
     ends = np.array([(store.node(a), store.node(b)) for a, b in itertools.permutations(NAMES, 2)])
     targets = np.array([int((int(a[1:]) + int(b[1:])) % 4 == 0) for a, b in itertools.permutations(NAMES, 2)])
-    return pairs_of(ends[:, 0], ends[:, 1], targets, ("0", "1"), store, "y", np.ones(len(ends)))
+    return pairs_from_arrays(ends[:, 0], ends[:, 1], targets, ("0", "1"), store, "y", np.ones(len(ends)))
 
 
 def test_each_class_gives_its_share_and_both_orders_stay_together(store_of: Callable[..., Store]) -> None:

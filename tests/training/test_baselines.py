@@ -19,7 +19,7 @@ from gtea.ingestion.ingest import ingest
 from gtea.models.registry import BASELINES
 from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.store import Store
-from gtea.tasks.labels import Labels, labels_of, positive_class
+from gtea.tasks.labels import Labels, labels_from_arrays, positive_class
 from gtea.tasks.link_split import split_links
 from gtea.tasks.splits import temporal_split
 from gtea.training.fit import train_task
@@ -77,7 +77,7 @@ def labels_in(store: Store) -> Labels:
     users = [account for account in store.accounts.to_arrow().to_pylist() if account.startswith("u")]
     nodes = np.array([store.node(account) for account in users])
     targets = np.array([int(account[1:]) % 2 for account in users])
-    return labels_of(nodes, targets, ("small", "big"), store, "users", np.ones(len(nodes)))
+    return labels_from_arrays(nodes, targets, ("small", "big"), store, "users", np.ones(len(nodes)))
 
 
 def node_run(store: Store, folder: Path, family: str, *settings: str, as_of: int | None = 240) -> NodeTask:

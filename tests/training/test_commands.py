@@ -66,7 +66,7 @@ def test_folds_are_trained_and_summed_up(gtea: Run, payments: Any, tmp_path: Pat
     assert len(result["each"]) == 3
     assert (tmp_path / "f" / "fold-3" / "model.safetensors").exists()
     again = gtea(*words, "--out", tmp_path / "f")
-    assert (again.code, "exists. Go on with --resume, or choose another --out" in again.err) == (2, True)
+    assert (again.code, "exists. Continue with --resume, or choose another --out" in again.err) == (2, True)
     assert json.loads(gtea(*words, "--resume", tmp_path / "f", "--json").out)["each"] == result["each"]
 
 

@@ -14,7 +14,7 @@ from gtea.config import read_config
 from gtea.scoring.scorer import NodeModel
 from gtea.store.account_keys import keys_of_nodes
 from gtea.store.store import Store
-from gtea.tasks.labels import Labels, labels_of
+from gtea.tasks.labels import Labels, labels_from_arrays
 from gtea.tasks.splits import stratified_folds
 from gtea.training.fit import train_task
 from gtea.training.loop import no_report
@@ -45,7 +45,7 @@ def departments(store: Store) -> Labels:
     accounts = store.accounts.to_arrow().to_pylist()
     nodes = np.array([store.node(account) for account in accounts])
     targets = np.array([int(account[1:]) % 3 for account in accounts])
-    return labels_of(nodes, targets, DEPARTMENTS, store, "people", np.ones(len(nodes)))
+    return labels_from_arrays(nodes, targets, DEPARTMENTS, store, "people", np.ones(len(nodes)))
 
 
 def run_of(store: Store, folder: Path, labels: Labels, *settings: str) -> NodeTask:

@@ -1,4 +1,4 @@
-"""The settings of a model and of a run: frozen, checked when they are made, and free of torch."""
+"""Settings of models and runs: frozen dataclasses that are validated on creation and do not import torch."""
 
 from gtea.config.model_config import (
     Attention,

@@ -1,6 +1,6 @@
-"""What a model is made of: choices and sizes, frozen, checked once when they are made.
+"""Settings of a model: frozen dataclasses that are validated on creation.
 
-Everything here is plain data without torch, so that a run's configuration can be read, printed and refused quickly.
+This module does not import torch, so that a configuration can be read, printed and validated quickly.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ LinkHead = Literal["dot", "pair", "ordered_pair"]
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """Which network, and its sizes: the choices of the paper's grid and a few more.
+    """The architecture of a model: the options of the paper's grid and a few more.
 
     Beyond the paper: ``attention = "entmax15"``, ``link_head`` other than ``"dot"``, ``node_limit``, and time encoding
-    together with the statistics encoder (the statistics are then also taken of the time embedding).
+    together with the statistics encoder (which then also computes statistics of the time embedding).
 
     Not every family uses every setting. All networks use ``num_layers``, ``d_node``, ``d_mlp`` and ``dropout``, those
     with attention ``num_heads``, TGAT ``d_time``. Boosted trees and EdgeBank use none.
     """
 
     family: Family = "gtea"
-    """Set by the model's name (``gtea train --variant``), not by ``--set``."""
+    """Set by the name of the model (``gtea train --variant``), not by ``--set``."""
     encoder: Encoder = "lstm"
     time_encoding: bool = True
     attention: Attention = "sparsemax"
     num_layers: int = 2
-    """Layers of aggregation, L in the paper: how many hops a node sees."""
+    """The number of aggregation layers (L in the paper), which is the number of hops a node sees."""
     d_node: int = 64
     d_edge: int = 64
-    """Size of an edge embedding. The statistics encoder has a size of its own: four per event feature."""
+    """Size of an edge embedding. The statistics encoder ignores it: its size is four per event feature."""
     num_encoder_layers: int = 1
     num_heads: int = 4
     d_time: int = 16
@@ -48,9 +48,10 @@ class ModelConfig:
     dropout: float = 0.0
     """Share of hidden units dropped in every MLP while training."""
     node_limit: float = 0.0
-    """Node features are clipped to this many standard deviations; 0 is no limit. Histories grow after the training
-    window, and a network extrapolates in a straight line."""
+    """Node features are clipped to this many standard deviations; 0 means no limit. Histories grow after the training
+    window, and a network extrapolates linearly."""
     link_head: LinkHead = "dot"
+    """How a pair is scored: by the dot product of both embeddings, or by an MLP that also reads the pair's history."""
 
     def __post_init__(self) -> None:
         require_one_of("model.family", self.family, get_args(Family))
@@ -72,18 +73,18 @@ class ModelConfig:
             self._require_heads_to_divide("d_node")
         if self.family == "tgat" and self.d_time % 2:
             raise UsageError(
-                f"model.d_time must be even for tgat, a cosine and a sine for each frequency (got {self.d_time}). "
+                f"model.d_time must be even for tgat, which has a cosine and a sine per frequency (got {self.d_time}). "
                 f"Try {self.d_time + 1}."
             )
         if not self.reads_histories and self.link_head != "dot":
             raise UsageError(
-                f"model.link_head must be 'dot' for {self.family}, which embeds no history of a pair "
+                f"model.link_head must be 'dot' for {self.family}, which has no embedding of a pair's history "
                 f"(got {self.link_head!r}). Leave it out."
             )
 
     @property
     def reads_histories(self) -> bool:
-        """Whether the model is a GTEA, alone or in a hybrid."""
+        """Whether the model is GTEA, alone or in a hybrid."""
         return self.family in ("gtea", "hybrid")
 
     def _require_heads_to_divide(self, name: str) -> None:
@@ -97,9 +98,9 @@ class ModelConfig:
 
 @dataclass(frozen=True)
 class InputSpec:
-    """What a model must know of its data: how wide the features are and over which times they stretch.
+    """The properties of the data that a model is built for: the sizes of its inputs and the range of time periods.
 
-    Periods are in units of the scaled time. They only set where the frequencies of the time encoding start.
+    Periods are in units of the scaled time. They only set the initial frequencies of the time encoding.
     """
 
     d_node_features: int
@@ -109,7 +110,7 @@ class InputSpec:
     d_pair_statistics: int = 0
     d_head_inputs: int = 0
     d_neighbour_labels: int = 0
-    """How many of the head inputs, the last ones, are neighbour labels."""
+    """How many of the head inputs are neighbour labels. These are the last ones."""
 
     def __post_init__(self) -> None:
         _require_at_least("input.d_node_features", self.d_node_features, 0)
@@ -121,12 +122,12 @@ class InputSpec:
             raise UsageError(
                 "input.shortest_period must be above 0 and at most input.longest_period "
                 f"(got {self.shortest_period} and {self.longest_period}). "
-                "Take a minute and the span of the training window, in units of the scaled time."
+                "Use a minute and the length of the training window, in units of the scaled time."
             )
 
 
 def require_one_of(subject: str, value: str, choices: Sequence[str]) -> None:
-    """Refuse a value that is not among the choices, with the nearest one as a suggestion."""
+    """Raise if a value is not one of the choices, and suggest the closest one."""
     if value in choices:
         return
     near = difflib.get_close_matches(str(value), choices, n=1)

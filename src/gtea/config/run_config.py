@@ -1,4 +1,4 @@
-"""The settings of a run: one frozen value from defaults, a TOML file and ``--set``, saved with everything it makes."""
+"""Settings of a run: defaults, overridden by a TOML file and ``--set``, and saved with every model."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ _RENAMED = {
     "split.fold": "is gone: use --folds",
     "split.graph_fraction": "is gone: use --graph-until",
 }
-"""Settings of gtea 0.1, and what to use instead. To be dropped in 0.3."""
+"""Settings of gtea 0.1 and their replacements. To be removed in 0.3."""
 
 
 @dataclass(frozen=True)
 class FeaturesConfig:
-    """What the model is told about nodes, events and pairs."""
+    """The features of nodes, events and pairs that a model reads."""
 
     nodes: tuple[NodeKind, ...] | None = None
     """Where node features come from. None: the node table if there is one, statistics otherwise."""
     d_random: int = 32
     """Size of the random vectors, if ``nodes`` has them."""
     recency: bool = False
-    """Whether statistics tell how long before the cut an account was first and last active. Off for accounts: as of the
-    end of a training window it separates classes in a way that does not hold later. On for links, which are predicted
-    from the present."""
+    """Whether statistics include the time since an account's first and last events. Off for accounts: as of the end of
+    a training window, these times separate classes in a way that does not hold later. On for links, which are
+    predicted as of the present."""
     net_flow: bool = True
-    """Whether statistics compare what an account received with what it sent. Accounts that pass everything on are hard
-    to see otherwise. Off for links."""
+    """Whether statistics compare what an account received with what it sent. Without them, accounts that forward all
+    they receive are hard to detect. Off for links."""
     pair_statistics: bool = False
     """Whether the head of a link model reads statistics of the pair: counts, recency, paths between the two. On for
     GTEA's link models."""
@@ -61,59 +61,60 @@ class FeaturesConfig:
     """Whether the head of an account model also reads the account's own features as ranks."""
     neighbour_labels: bool = False
     """Whether the head of an account model reads the training labels of an account's neighbours and of their
-    neighbours, never the account's own. Off: it misleads where the accounts to be scored have other neighbours than
-    the training accounts."""
+    neighbours, never the account's own label. Off by default: it is misleading if the accounts to score have other
+    neighbours than the training accounts."""
     time_origin: TimeOrigin = "pair"
-    """What the time encoding counts from: the pair's first event, or the first event of the data as in the paper.
-    With ``calendar``, everything that is scored lies beyond the training times, and the encoding extrapolates."""
+    """The origin of the time encoding: the first event of the pair, or (``calendar``) the first event of the data, as
+    in the paper. With ``calendar``, everything that is scored later lies outside the training times, and the encoding
+    extrapolates."""
 
 
 @dataclass(frozen=True)
 class SamplingConfig:
-    """How much of a node's neighbourhood a batch holds."""
+    """How many neighbours and events a batch holds."""
 
     batch_size: int = 64
     fanout: int = 10
-    """The most neighbours sampled for each node."""
+    """The maximum number of neighbours sampled per node."""
     max_events: int = 64
-    """The last events of a history that are read; 0 reads them all."""
+    """The number of latest events read of each history; 0 reads all."""
     strategy: Literal["uniform", "recent"] = "uniform"
-    """Which neighbours are sampled when there are more than ``fanout``."""
+    """Which neighbours are sampled if there are more than ``fanout``."""
 
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """How the weights are found."""
+    """The optimisation of the weights."""
 
     lr: float = 1e-3
     epochs: int = 100
     patience: int = 15
-    """Stop after this many epochs without a better validation metric; the best weights are kept."""
+    """Training stops after this many epochs without a better validation metric. The best weights are kept."""
     metric: Literal["accuracy", "macro_f1", "log_likelihood", "average_precision", "roc_auc"] = "macro_f1"
     """The validation metric that chooses the epoch."""
     weight_decay: float = 0.0
     schedule: Literal["none", "cosine"] = "none"
     class_weights: bool = True
-    """Whether every class counts the same in the loss, however rare it is."""
+    """Whether every class has the same total weight in the loss, however rare it is."""
     seed: int = 0
 
 
 @dataclass(frozen=True)
 class SplitConfig:
-    """Which examples train, validate and test."""
+    """The split into training, validation and test examples."""
 
     protocol: Literal["temporal", "paper"] = "temporal"
-    """Links only: each window sees the graph as of its own start (temporal), or as of the first one's (paper)."""
+    """Links only: the graph that each window sees, as of its own start (temporal) or that of the first one (paper)."""
     fractions: tuple[float, ...] = (0.6, 0.2, 0.2)
-    """Train, validation, test: shares of the accounts by first event, or of the link events by time."""
+    """Shares of train, validation and test: of the accounts by first event, or of the link events by time."""
     train_windows: int = 6
     """Links, temporal protocol: training is cut into this many windows, each with the graph as of its own start. One
-    long window would ask about a more distant future than validation and test do."""
+    long window would make training predict a more distant future than validation and test do."""
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Everything that decides what a run computes, given its data."""
+    """Everything that determines the results of a run, given its data."""
 
     model: ModelConfig = field(default_factory=ModelConfig)
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
@@ -140,12 +141,12 @@ class RunConfig:
             raise UsageError(f"train.lr must be above 0 and below 10 (got {self.train.lr}). Try 0.001.")
 
     def to_json(self) -> dict[str, Any]:
-        """The resolved configuration, as it is saved with a run."""
+        """Return the resolved configuration as it is saved with a run."""
         return dataclasses.asdict(self)
 
 
 def read_config(path: Path | None, settings: Sequence[str] = (), base: RunConfig | None = None) -> RunConfig:
-    """The configuration of a run: defaults (or ``base``), then a TOML file, then ``section.key=value`` settings."""
+    """Read a configuration: defaults (or ``base``), then a TOML file, then ``section.key=value`` settings."""
     values = (base or RunConfig()).to_json()
     if path is not None:
         _overlay(values, read_toml(path, "--config"), path.name)
@@ -159,10 +160,12 @@ def read_config(path: Path | None, settings: Sequence[str] = (), base: RunConfig
 
 
 def with_settings(config: RunConfig, settings: Mapping[str, Any], where: str) -> RunConfig:
-    """The configuration with other values of some settings, by their dotted names.
+    """Return a configuration with some settings replaced.
 
     Args:
-        where: Who gives them, for the message that refuses them.
+        config: The configuration to start from.
+        settings: New values by the dotted names of the settings.
+        where: The source of the values, for error messages.
     """
     values = config.to_json()
     _overlay(values, settings, where)
@@ -170,19 +173,19 @@ def with_settings(config: RunConfig, settings: Mapping[str, Any], where: str) ->
 
 
 def config_from_json(values: Mapping[str, Any]) -> RunConfig:
-    """The configuration that ``to_json`` wrote."""
+    """Restore a configuration from the result of ``to_json``."""
     sections = typing.get_type_hints(RunConfig)
     return RunConfig(**{name: _section(kind, name, values[name]) for name, kind in sections.items()})
 
 
 def read_toml(path: Path, option: str) -> dict[str, Any]:
-    """What a TOML file holds, or an error that says what is wrong with it and which option named it."""
+    """Read a TOML file. ``option`` is the command line option that named it, for error messages."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise UsageError(f"{path}: no such file. Check {option}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path.name}: is not valid TOML ({error}). Fix it there.") from error
+        raise UsageError(f"{path.name}: is not valid TOML ({error}). Fix the file.") from error
 
 
 def _overlay(values: dict[str, Any], given: Mapping[str, Any], where: str) -> None:
@@ -209,7 +212,7 @@ def _flat(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _value(text: str) -> Any:
-    """A value as TOML would read it; a bare word is a string."""
+    """Parse a TOML value. A bare word is a string."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -222,7 +225,7 @@ def _section(kind: Any, name: str, values: Mapping[str, Any]) -> Any:
 
 
 def _typed(name: str, value: Any, kind: Any) -> Any:
-    """The value as its field's type, or an error that says what it should have been."""
+    """Convert a value to the type of its field, or raise an error that names the expected type."""
     if get_origin(kind) is Literal:
         if value not in get_args(kind):
             choices = ", ".join(repr(choice) for choice in get_args(kind))

@@ -1,1 +1,1 @@
-"""Training and scoring in scikit-learn's manner."""
+"""scikit-learn estimators."""

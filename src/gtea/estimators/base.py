@@ -1,8 +1,8 @@
-"""What GTEA's estimators share: their parameters, the configuration made from them, the graph, saving and loading.
+"""The common base class of the estimators: parameters, run configuration, saving and loading.
 
-Nothing is computed here. ``fit`` is the training of ``gtea.training`` in a temporary folder, the rest is the models of
-``gtea.scoring``: a grid search runs the very training that ``gtea train`` runs, and what it finds is saved as the
-same folder.
+Estimators are thin wrappers. ``fit`` runs the training of ``gtea.training`` in a temporary folder, and predictions come
+from the models of ``gtea.scoring``. A grid search therefore trains exactly as ``gtea train`` does, and ``save`` writes
+the same kind of model folder.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ SETTINGS = {
     "train": ("lr", "epochs", "patience"),
 }
 _OTHER_NAMES = {"features.nodes": "features", "train.seed": "random_state"}
-"""Settings that are parameters under a name of their own."""
+"""Settings whose parameter has a different name."""
 _CLASS_VALUES = "class_values"
 
 
 class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """The parameters of all estimators, and what follows from them alone."""
+    """Base class of the estimators."""
 
     _settings: ClassVar[Mapping[str, Sequence[str]]] = SETTINGS
-    """Which parameters are settings of a run, by section, under the same names."""
+    """Parameters that are run settings of the same name, by section."""
     _task: ClassVar[TaskKind]
     _split_settings: ClassVar[Sequence[str]] = ()
-    """Of the settings that say how a store is split, those that an estimator has a use for."""
+    """The settings of the section ``split`` that the estimator supports."""
     _model: ClassVar[type[NodeModel] | type[LinkModel]]
     _columns: ClassVar[int]
-    """How many ids an example has."""
+    """The number of ids per example."""
     classes_: NDArray[Any]
     model_: NodeModel | LinkModel
 
@@ -109,20 +109,36 @@ class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def score(self, examples: Any, y: Any, sample_weight: Any = None, *, as_of: Instant | None = None) -> float:
-        """The share of examples whose label is predicted, as of ``as_of`` or else the estimator's own cut."""
+        """Return the accuracy of ``predict``.
+
+        Args:
+            examples: The examples, as in ``predict``.
+            y: The true label of each example.
+            sample_weight: The weight of each example.
+            as_of: The cut. Defaults to the cut of the estimator, ``cut_``.
+        """
         return float(accuracy_score(y, self.predict(examples, as_of=as_of), sample_weight=sample_weight))
 
     def predict(self, examples: Any, *, as_of: Instant | None = None) -> NDArray[Any]:
-        """The likeliest label of each example, as of ``as_of`` or else the estimator's own cut."""
-        places = self.predict_proba(examples, as_of=as_of).argmax(axis=1)
-        return np.asarray(self.classes_[places])
+        """Return the most likely label of each example.
+
+        Args:
+            examples: The examples, as in ``fit``.
+            as_of: The cut. Defaults to the cut of the estimator, ``cut_``.
+        """
+        columns = self.predict_proba(examples, as_of=as_of).argmax(axis=1)
+        return np.asarray(self.classes_[columns])
 
     def predict_proba(self, examples: Any, *, as_of: Instant | None = None) -> NDArray[np.float64]:
-        """One row of probabilities for each example, columns as in ``classes_``."""
+        """Return one row of probabilities per example. The columns are those of ``classes_``."""
         raise NotImplementedError
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as a folder, which ``gtea.load``, ``gtea score`` and the like read."""
+        """Save the model to a new folder, for ``gtea.load``, ``gtea score`` and the other commands.
+
+        Args:
+            path: The folder to create. It must not exist, or must be empty.
+        """
         check_is_fitted(self)
         folder = Path(path).absolute()
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -130,18 +146,20 @@ class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         save_model(folder, self.model_.saved, model_card(self.model_.saved))
 
     @classmethod
-    def opened(cls, saved: SavedModel, graph: GraphLike, as_of: Instant | None, device: str) -> Self:
-        """A saved model as a fitted estimator."""
-        store, config = opened_store(graph), config_from_json(saved.config["run"])
+    def from_saved(cls, saved: SavedModel, graph: GraphLike, as_of: Instant | None, device: str) -> Self:
+        """Create a fitted estimator from a saved model."""
+        store, config = open_store(graph), config_from_json(saved.config["run"])
         sections = ((getattr(config, section), names) for section, names in cls._settings.items())
         chosen = {name: getattr(section, name) for section, names in sections for name in names}
         parameters = {"features": config.features.nodes, "random_state": config.train.seed, **chosen}
         model = config.model.family
-        estimator = cls(graph, model=model, as_of=as_of, device=device, settings=cls._rest(config), **parameters)
-        return estimator._fitted(store, store.as_of(as_of).cut, saved, resolve_device(device))
+        estimator = cls(
+            graph, model=model, as_of=as_of, device=device, settings=cls._other_settings(config), **parameters
+        )
+        return estimator._set_model(store, store.as_of(as_of).cut, saved, resolve_device(device))
 
     def _config(self) -> RunConfig:
-        """The parameters as the configuration of a run, which checks them."""
+        """Convert the parameters to a run configuration, which validates them."""
         given = {name: getattr(self, parameter) for name, parameter in self._parameters().items()}
         values = {name: value for name, value in given.items() if value is not None}
         values["train.seed"] = _seed(self.random_state)
@@ -149,102 +167,105 @@ class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._check_setting(name)
             values[name] = value
         defaults = default_config(_family_config(self.model), self._task)
-        return with_settings(defaults, {name: _plain(value) for name, value in values.items()}, "settings")
+        return with_settings(defaults, {name: _python_value(value) for name, value in values.items()}, "settings")
 
     @classmethod
     def _parameters(cls) -> dict[str, str]:
-        """The settings that are parameters, by their dotted names."""
-        alike = ((section, name) for section, names in cls._settings.items() for name in names)
-        return {**{f"{section}.{name}": name for section, name in alike}, **_OTHER_NAMES}
+        """Map the dotted names of settings to the names of their parameters."""
+        same_name = ((section, name) for section, names in cls._settings.items() for name in names)
+        return {**{f"{section}.{name}": name for section, name in same_name}, **_OTHER_NAMES}
 
     @classmethod
     def _check_setting(cls, name: str) -> None:
-        """Refuse what would say a thing twice, or be passed over."""
+        """Raise if a setting has its own parameter or would be ignored."""
         section, dot, _ = name.partition(".")
         if not dot:
-            raise UsageError(f"settings: must be named with their section (got {name!r}). Try 'model.dropout'.")
+            raise UsageError(f"settings: names must include their section (got {name!r}). Try 'model.dropout'.")
         if name in cls._parameters():
-            raise UsageError(f"settings: {name} is the parameter {cls._parameters()[name]}. Give it there.")
+            raise UsageError(f"settings: {name} is set by the parameter {cls._parameters()[name]}. Pass it there.")
         if name == "model.family":
-            raise UsageError("settings: model.family is the parameter model. Give it there.")
+            raise UsageError("settings: model.family is set by the parameter model. Pass it there.")
         if section == "split" and name not in cls._split_settings:
-            raise UsageError(f"settings: {name} has no meaning here, where examples are given to fit. Leave it out.")
+            raise UsageError(f"settings: {name} does not apply, because examples are passed to fit. Leave it out.")
 
     @classmethod
-    def _rest(cls, config: RunConfig) -> dict[str, Any] | None:
-        """The settings of a configuration that are no parameters, where they are not the defaults."""
+    def _other_settings(cls, config: RunConfig) -> dict[str, Any] | None:
+        """Return the settings that differ from the defaults and have no parameter."""
         defaults = default_config(_family_config(config.model.family), cls._task)
-        usual, parameters = defaults.to_json(), cls._parameters()
-        rest = {
+        default_values, parameters = defaults.to_json(), cls._parameters()
+        others = {
             f"{section}.{name}": value
             for section, values in config.to_json().items()
             for name, value in values.items()
-            if value != usual[section][name]
+            if value != default_values[section][name]
             and f"{section}.{name}" not in (*parameters, "model.family")
             and (section != "split" or f"{section}.{name}" in cls._split_settings)
         }
-        return rest or None
+        return others or None
 
-    def _trained(self, store: Store, cut: int, task_in: Callable[[Path, torch.device], Task[Any]]) -> Self:
-        """Train a task in a folder that is gone afterwards.
+    def _train(self, store: Store, cut: int, task_in: Callable[[Path, torch.device], Task[Any]]) -> Self:
+        """Train a task in a temporary folder.
 
         Args:
-            cut: The time as of which examples are scored unless somebody names another.
+            store: The open store.
+            cut: The default cut of predictions, as a stored time.
+            task_in: Builds the task, given its folder and device.
         """
         device = resolve_device(self.device)
         with tempfile.TemporaryDirectory(prefix="gtea-") as folder:
             saved = train_task(task_in(Path(folder), device), no_report)
-        return self._fitted(store, cut, saved, device)
+        return self._set_model(store, cut, saved, device)
 
-    def _fitted(self, store: Store, cut: int, saved: SavedModel, device: torch.device) -> Self:
+    def _set_model(self, store: Store, cut: int, saved: SavedModel, device: torch.device) -> Self:
         self.store_ = store
         self.cut_ = cut
         self.model_ = self._model(saved, device)
-        # A model of gtea train knows its classes as words; of links it says only whether there will be one.
+        # Models of gtea train have classes as strings. Link models of gtea train have none: 0 and 1 are used.
         self.classes_ = np.asarray(saved.config.get(_CLASS_VALUES, saved.config.get("classes", [0, 1])))
         self.n_features_in_ = self._columns
         return self
 
-    def _labelled(self, given: Targets) -> Self:
-        """Know the labels as they were given, and save them so."""
+    def _set_classes(self, given: Targets) -> Self:
+        """Set ``classes_`` to the labels in their original type, and record them in the model."""
         saved = self.model_.saved
-        self.model_.saved = replace(saved, config={**saved.config, _CLASS_VALUES: _portable(given)})
+        self.model_.saved = replace(saved, config={**saved.config, _CLASS_VALUES: _json_values(given)})
         self.classes_ = given.values
         return self
 
     def _cut(self, as_of: Instant | None) -> int:
-        """The cut of one call."""
+        """Return the cut of one call, as a stored time."""
         check_is_fitted(self)
         return int(self.cut_) if as_of is None else int(self.store_.as_of(as_of).cut)
 
 
 def _family_config(model: str) -> ModelConfig:
-    """GTEA alone or in a hybrid (which variant, other parameters say), or a model to compare with."""
+    """Return the default model configuration of a family."""
     require_one_of("model", model, (DEFAULT_MODEL, "gtea", *BASELINES))
     return ModelConfig(family=cast(Family, model))
 
 
-def opened_store(graph: GraphLike) -> Store:
-    """The store that was given, or that of the path that was given."""
+def open_store(graph: GraphLike) -> Store:
+    """Return the store, opening it if ``graph`` is a path."""
     if isinstance(graph, Store):
         return graph
     if not isinstance(graph, str | os.PathLike):
-        raise UsageError(f"graph: must be a store or its path (got {graph!r}). Make one with gtea.ingest.")
+        raise UsageError(f"graph: must be a store or its path (got {graph!r}). Create one with gtea.ingest.")
     return Store.open(graph)
 
 
-def _portable(given: Targets) -> list[Any]:
-    """The labels as JSON can hold them: dates and the like are saved as words."""
+def _json_values(given: Targets) -> list[Any]:
+    """Return the labels as JSON values. Types that JSON does not have, such as dates, become strings."""
     values = given.values.tolist()
     return values if all(isinstance(value, str | int | float) for value in values) else list(given.names)
 
 
 def _seed(random_state: int | np.random.RandomState | None) -> int:
+    """Return an integer seed, drawing one if ``random_state`` is a generator or None."""
     if isinstance(random_state, int | np.integer):
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
-def _plain(value: Any) -> Any:
-    """Parameter grids are often numpy's numbers."""
+def _python_value(value: Any) -> Any:
+    """Convert NumPy scalars, which are common in parameter grids, to Python values."""
     return value.item() if isinstance(value, np.generic) else value

@@ -1,4 +1,4 @@
-"""GTEA as a scikit-learn classifier: accounts in, probabilities and embeddings out."""
+"""A scikit-learn classifier of accounts."""
 
 from __future__ import annotations
 
@@ -8,48 +8,83 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from gtea.estimators.base import GTEAEstimator, opened_store
+from gtea.estimators.base import GTEAEstimator, open_store
 from gtea.estimators.inputs import find_accounts, read_targets, read_weights
 from gtea.scoring.attention_weights import attention_of
 from gtea.scoring.options import ScoringOptions
 from gtea.scoring.scorer import NodeModel
 from gtea.store.time_units import Instant
-from gtea.tasks.labels import labels_of, positive_class
+from gtea.tasks.labels import labels_from_arrays, positive_class
 from gtea.tasks.splits import validation_split
 from gtea.training.node_task import NodeTask
 
 
 class GTEAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GTEAEstimator):  # type: ignore[misc]
-    """Classifies accounts by the histories of their pairs, with a boosted tree on their own features beside.
+    """Classify accounts by the histories of their pairs.
 
-    An example is an account id; all else comes from the graph, which clones share. ``as_of`` applies to everything:
-    preprocessing, training, validation and prediction see the graph as it was just before that moment, and nothing
-    later. Under cross-validation the folds thus differ in whose labels are known, not in what is seen of the graph;
-    to judge as in use, on accounts that appear later, use ``gtea train``, which splits by time.
+    An example is an account id. Everything else comes from the graph, which clones share. The default model, a hybrid,
+    averages the logits of GTEA and of boosted trees on the account's own features.
 
-    ``fit`` keeps the weights that do best (log-likelihood) on a validation part of the accounts it is given: those
-    whose first event is the latest, or the latest of each class where a class would else be missing. Accounts without
-    an event before ``as_of`` can be scored but don't train.
+    ``as_of`` applies to preprocessing, training, validation and prediction: all of them see only events before it. In
+    cross-validation, all folds therefore see the same graph and differ only in their labels. To evaluate a model on
+    accounts that appear later, as in production, use ``gtea train``, which splits by time.
 
-    Parameters that are None have the default that ``gtea train`` has for the model.
+    ``fit`` holds out a validation part to choose the best epoch: the accounts with the latest first events or, if this
+    leaves a part without one of the classes, the latest accounts of each class. The validation metric is the setting
+    ``train.metric`` (log-likelihood for the default model). Accounts without an event before ``as_of`` can be scored,
+    but are not used in training.
+
+    Parameters that are None have the model's default in ``gtea train``.
 
     Args:
-        model: "hybrid" (GTEA and boosted trees), "gtea" alone, or a model to compare with, such as "tree".
-        graph: A store or its path; a path is opened in ``fit``. Parallel searches (``n_jobs``) want a path.
-        as_of: The cut; None stands for just after the last event.
-        features: What is known about an account itself: "given", "statistics", "random", or several. None stands for
-            the node table where there is one, and statistics where there is none.
-        settings: Any other setting of ``gtea train --set`` by its dotted name: ``{"model.dropout": 0.1}``.
-        validation_fraction: The share of the accounts that chooses the best epoch.
-        sampled: Predict from a sample of the neighbours, as in training, and not exactly, from all of them: quicker
-            for a few accounts of a large graph with hubs.
-        random_state: A seed. The same seed, data and number of threads give the same model.
+        graph: A store or its path. A path is opened by ``fit``. Pass a path for parallel searches (``n_jobs``).
+        model: ``"hybrid"`` (GTEA and boosted trees), ``"gtea"``, or a baseline: ``"tree"``, ``"gcn"``, ``"graphsage"``,
+            ``"gat"``, ``"ecconv"``, ``"egnn"`` or ``"tgat"``.
+        as_of: The cut: ISO 8601 text, a datetime, or a stored time as an integer. None means just after the last event.
+        encoder: The encoder of a pair's history: ``"lstm"``, ``"transformer"`` or ``"statistics"``.
+        time_encoding: Whether the encoder reads the times of events.
+        attention: How neighbours are weighted: ``"sparsemax"``, ``"softmax"`` or ``"entmax15"``.
+        num_layers: The number of layers, which is the number of hops a node sees, from 1 to 3.
+        d_node: The size of a node embedding.
+        d_edge: The size of an edge embedding.
+        fanout: The maximum number of neighbours sampled per node in training.
+        max_events: The number of latest events read of each history. 0 reads all.
+        batch_size: The number of accounts per training batch.
+        lr: The learning rate.
+        epochs: The maximum number of epochs.
+        patience: Training stops after this many epochs without a better validation metric.
+        validation_fraction: The share of the accounts that is held out to choose the best epoch.
+        features: The sources of node features: ``"given"`` (the node table), ``"statistics"`` (of an account's own
+            events), ``"random"``, or a list of these. None uses the node table if there is one, and statistics
+            otherwise.
+        settings: Other settings of ``gtea train --set`` by their dotted names, such as ``{"model.dropout": 0.1}``.
+        sampled: Whether to predict from a sample of the neighbours, as in training, instead of all of them. This is
+            approximate, but faster for a few accounts in a large graph with hubs.
+        device: ``"auto"`` (a GPU if there is one), ``"cpu"`` or ``"cuda"``.
+        random_state: The seed. The same seed, data and number of threads give the same model.
 
     Attributes:
-        classes_: The labels, sorted; the columns of ``predict_proba``.
+        classes_: The labels, sorted. They are the columns of ``predict_proba``.
         store_: The open store.
-        cut_: The stored time at and after which nothing was seen.
-        model_: The trained model.
+        cut_: The default cut of predictions, as a stored time.
+        model_: The trained model. ``model_.saved.metrics`` holds the validation metrics.
+        n_features_in_: The number of ids per example, 1.
+
+    Example:
+        >>> import tempfile
+        >>> import gtea
+        >>> from gtea.datasets.payments import PaymentsSpec, generate_payments
+        >>> payments, labels = generate_payments(PaymentsSpec(accounts=300, events=6000))
+        >>> path = tempfile.mkdtemp() + "/payments.store"
+        >>> store = gtea.ingest(
+        ...     payments, src="payer", dst="payee", time="timestamp", features=["amount"], out=path
+        ... )
+        >>> accounts, y = labels["account"].to_numpy(), labels["label"].to_numpy()
+        >>> model = gtea.GTEAClassifier(store, epochs=2).fit(accounts, y)
+        >>> [str(name) for name in model.classes_]
+        ['illicit', 'normal']
+        >>> model.predict_proba(accounts[:3]).shape
+        (3, 2)
     """
 
     _task = "nodes"
@@ -61,27 +96,34 @@ class GTEAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GTEAEsti
         """Train on labelled accounts.
 
         Args:
-            accounts: Ids: a list, array, series, or one column of a frame. One that is named twice counts twice.
-            y: The label of each, of any one kind: text, whole numbers, booleans.
-            sample_weight: How much each counts in the loss. With 0, it is as if it had not been named. The validation
-                part counts every account alike.
+            accounts: Account ids: a list, array, series, or a frame with one column. An account that occurs twice
+                counts twice.
+            y: The label of each account: strings, integers or booleans.
+            sample_weight: The weight of each account in the loss. An account with weight 0 is ignored. The validation
+                metrics are not weighted.
+
+        Returns:
+            The fitted estimator.
         """
-        store, config = opened_store(self.graph), self._config()
+        store, config = open_store(self.graph), self._config()
         nodes = find_accounts(store, accounts)
         given, weights = read_targets(y, len(nodes), "accounts"), read_weights(sample_weight, len(nodes))
         rows = np.flatnonzero(weights)
-        labels = labels_of(nodes[rows], given.targets[rows], given.names, store, "y", weights[rows])
+        labels = labels_from_arrays(nodes[rows], given.targets[rows], given.names, store, "y", weights[rows])
         split = validation_split(labels, store, fraction=self.validation_fraction, as_of=self.as_of)
         positive = positive_class(labels)
-        return self._trained(
-            store, split.train.as_of, lambda *place: NodeTask(store, labels, positive, split, config, *place)
-        )._labelled(given)
+        return self._train(
+            store,
+            split.train.as_of,
+            lambda *folder_and_device: NodeTask(store, labels, positive, split, config, *folder_and_device),
+        )._set_classes(given)
 
     def predict_proba(self, accounts: Any, *, as_of: Instant | None = None) -> NDArray[np.float64]:
-        """One row of probabilities for each account, columns as in ``classes_``.
+        """Return one row of probabilities per account. The columns are those of ``classes_``.
 
         Args:
-            as_of: See the graph as of another moment than the estimator's own.
+            accounts: Account ids, as in ``fit``.
+            as_of: The cut. Defaults to the cut of the estimator, ``cut_``.
         """
         cut = self._cut(as_of)
         return self.model_.probabilities(
@@ -89,7 +131,12 @@ class GTEAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GTEAEsti
         )
 
     def transform(self, accounts: Any, *, as_of: Instant | None = None) -> NDArray[np.float64]:
-        """The embedding z of each account, [num_accounts, d_node], as of ``as_of`` or else the estimator's own cut."""
+        """Return the embedding z of each account, of shape [num_accounts, d_node].
+
+        Args:
+            accounts: Account ids, as in ``fit``.
+            as_of: The cut. Defaults to the cut of the estimator, ``cut_``.
+        """
         cut = self._cut(as_of)
         return self.model_.embeddings(
             self.store_, cut, find_accounts(self.store_, accounts), ScoringOptions(self.sampled)
@@ -111,7 +158,7 @@ class GTEAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GTEAEsti
 
     @property
     def _n_features_out(self) -> int:
-        """How many names ``get_feature_names_out`` gives."""
+        """The number of names that ``get_feature_names_out`` returns."""
         return int(self.model_.config.model.d_node)
 
     def __sklearn_tags__(self) -> Any:

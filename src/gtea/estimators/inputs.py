@@ -1,4 +1,4 @@
-"""Accounts, pairs, labels and weights as scikit-learn's users hold them: lists, arrays, series, frames."""
+"""Convert lists, arrays, series and frames to accounts, pairs, labels and weights."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _SHOWN = 10
 
 @dataclass(frozen=True)
 class Targets:
-    """What ``y`` says."""
+    """The labels in ``y``."""
 
     values: NDArray[Any]
-    """The distinct labels as they were given, sorted."""
+    """The distinct labels, sorted, in their original type."""
     names: tuple[str, ...]
-    """The same as words, which is what a model folder holds."""
+    """The distinct labels as strings, as they are saved in a model folder."""
     targets: NDArray[np.int64]
-    """The place of each example's label in them."""
+    """The label of each example, as an index into ``values``."""
 
 
 def find_accounts(store: Store, accounts: Any) -> NDArray[np.int64]:
-    """The node of each account, in the order given. Whole numbers count by their decimal form."""
+    """Return the node of each account, in input order. Integers are converted to decimal strings."""
     array = _objects(accounts)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -39,66 +39,78 @@ def find_accounts(store: Store, accounts: Any) -> NDArray[np.int64]:
 
 
 def find_pairs(store: Store, pairs: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The nodes of both ends of each pair, in the order given."""
+    """Return the source and destination node of each pair, in input order."""
     array = _objects(pairs)
     if array.ndim != 2 or array.shape[1] != 2 or not len(array):
         raise DataError(
             f"pairs: must be two columns of ids, from and to, not empty (got shape {array.shape}). "
-            "Pass a list of pairs, an array or a frame of two columns."
+            "Pass a list of pairs, or an array or frame with two columns."
         )
     nodes = _nodes(store, array.ravel(), "pairs").reshape(-1, 2)
     return nodes[:, 0], nodes[:, 1]
 
 
 def read_targets(y: Any, count: int, what: str) -> Targets:
-    """The labels of so many examples, of whatever kind they are.
+    """Validate and encode the labels of ``count`` examples.
 
     Args:
-        what: What examples are called in messages.
+        y: The labels: strings, integers or booleans.
+        count: The number of examples.
+        what: The word for examples in error messages.
     """
     array = _column(y)
     if array.shape != (count,):
-        raise DataError(f"y: must hold one label for each of {count:,} {what} (got shape {array.shape}).")
+        raise DataError(
+            f"y: must hold one label for each of {count:,} {what} (got shape {array.shape}). Pass them together."
+        )
     if array.dtype.kind == "f" and not (np.isfinite(array) & (array == np.round(array))).all():
         raise DataError(
-            "y: labels must be classes, not measurements (got fractions, NaN or infinity). Bin them, or drop the rows."
+            "y: labels must be classes, not continuous values (got fractions, NaN or infinity). "
+            "Bin them, or drop the rows."
         )
     try:
         values, targets = np.unique(array, return_inverse=True)
     except TypeError as error:
-        raise DataError(f"y: labels must be of one kind, without gaps ({error}). Convert them to text.") from error
+        raise DataError(
+            f"y: labels must have one type, without missing values (got {error}). Convert them to strings."
+        ) from error
     names = tuple(str(value) for value in values.tolist())
     if len(set(names)) < len(names):
-        raise DataError(f"y: different labels must differ as text too (got {', '.join(names)}). Rename them.")
+        raise DataError(f"y: distinct labels must also differ as strings (got {', '.join(names)}). Rename them.")
     return Targets(values, names, targets.astype(np.int64))
 
 
 def read_weights(sample_weight: Any, count: int) -> NDArray[np.float64]:
-    """How much each of so many rows counts: 1 unless something else is given."""
+    """Validate the weights of ``count`` rows. The default weight is 1."""
     if sample_weight is None:
         return np.ones(count)
     try:
         weights = np.asarray(_column(sample_weight), dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"sample_weight: must be numbers ({error}). Convert them.") from error
+        raise DataError(f"sample_weight: must be numbers (got {error}). Convert them.") from error
     if weights.shape != (count,):
-        raise DataError(f"sample_weight: must be one for each of {count:,} rows (got shape {weights.shape}).")
+        raise DataError(
+            f"sample_weight: must hold one weight for each of {count:,} rows (got shape {weights.shape}). "
+            "Pass one per row."
+        )
     if not (np.isfinite(weights) & (weights >= 0)).all():
         bad = weights[~(np.isfinite(weights) & (weights >= 0))][0]
-        raise DataError(f"sample_weight: must be 0 or more, and finite (got {bad}). Leave such rows out.")
+        raise DataError(f"sample_weight: must be 0 or more, and finite (got {bad}). Drop such rows.")
     if not weights.any():
-        raise DataError("sample_weight: must not be 0 for all rows. Leave it out, and all count alike.")
+        raise DataError(
+            "sample_weight: must not be 0 for all rows (got only 0). Leave it out to weight all rows equally."
+        )
     return weights
 
 
 def _nodes(store: Store, values: NDArray[Any], what: str) -> NDArray[np.int64]:
     ids = [_id(value, what) for value in values.tolist()]
     nodes = store.accounts.find_many(ids)
-    strangers = list(dict.fromkeys(name for name, node in zip(ids, nodes, strict=True) if node < 0))
-    if strangers:
-        shown = ", ".join(map(repr, strangers[:_SHOWN])) + (", ..." if len(strangers) > _SHOWN else "")
+    unknown_ids = list(dict.fromkeys(name for name, node in zip(ids, nodes, strict=True) if node < 0))
+    if unknown_ids:
+        shown = ", ".join(map(repr, unknown_ids[:_SHOWN])) + (", ..." if len(unknown_ids) > _SHOWN else "")
         raise DataError(
-            f"{what}: every account must be in {store.path.name} (got {len(strangers):,} that are not: {shown}). "
+            f"{what}: every account must be in {store.path.name} (got {len(unknown_ids):,} that are not: {shown}). "
             "Ids are compared exactly as written: check leading zeros, spaces and case."
         )
     return nodes
@@ -113,7 +125,7 @@ def _id(value: Any, what: str) -> str:
 
 
 def _objects(values: Any) -> NDArray[Any]:
-    """Every value as it is: a common type would make text of missing values and floats of whole numbers."""
+    """Keep every value as is. A common dtype would turn missing values into strings and integers into floats."""
     return np.asarray(values, dtype=object)
 
 

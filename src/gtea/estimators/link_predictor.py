@@ -1,4 +1,4 @@
-"""GTEA as a scikit-learn classifier of pairs: will these two accounts have an event?"""
+"""A scikit-learn classifier of pairs of accounts: will they have an event?"""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.errors import DataError
-from gtea.estimators.base import SETTINGS, GraphLike, GTEAEstimator, opened_store
+from gtea.estimators.base import SETTINGS, GraphLike, GTEAEstimator, open_store
 from gtea.estimators.inputs import Targets, find_pairs, read_targets, read_weights
 from gtea.models.registry import DEFAULT_MODEL
 from gtea.scoring.options import ScoringOptions
@@ -17,49 +17,85 @@ from gtea.scoring.scorer import LinkModel
 from gtea.store.time_units import Instant
 from gtea.tasks.link_split import LinkProtocol, split_links
 from gtea.tasks.pair_split import split_pairs
-from gtea.tasks.pairs import pairs_of
+from gtea.tasks.pairs import pairs_from_arrays
 from gtea.training.link_task import LinkTask
 from gtea.training.pair_task import PairTask
 
 
 class GTEALinkPredictor(GTEAEstimator):
-    """Foretells which pairs of accounts have an event, from what each and both did before, with a boosted tree beside.
+    """Predict which pairs of accounts will have an event.
 
-    An example is a pair of account ids, from and to; all else comes from the graph, which clones share. There are two
-    ways to train:
+    An example is an ordered pair of account ids. Everything else comes from the graph, which clones share. The default
+    model, a hybrid, averages the logits of GTEA and of boosted trees on statistics of the pair.
 
-    - ``fit(pairs, y)`` learns from pairs whose answers are given, and is what cross-validation, grids and calibration
-      call. The graph is seen as it was just before ``as_of``, and ``y`` should say what happened from then on:
-      ``gtea.link_examples(store, as_of=...)`` makes such pairs from the store itself. With ``as_of=None`` the whole
-      store is seen, and answers that were read from its events are seen too; use it for answers from elsewhere.
-    - ``fit_store()`` learns from the store alone, by windows of time, as ``gtea train --task links`` does.
+    There are two training methods:
 
-    ``fit`` keeps the weights that do best (average precision) on a validation part of the pairs, drawn by chance, each
-    class its share. Pairs with an account that has no event before ``as_of`` can be scored but don't train.
+    - ``fit(pairs, y)`` learns from labelled pairs. This is what cross-validation, grid search and calibration call. The
+      model sees only events before ``as_of``, and ``y`` should describe what happened from then on.
+      ``gtea.link_examples(store, as_of=...)`` creates such pairs from the store. With ``as_of=None`` the model sees the
+      whole store, including any events from which ``y`` was derived; use it only for labels from another source.
+    - ``fit_store()`` learns from the store alone. It splits the events by time, as ``gtea train --task links`` does.
 
-    Parameters that are None have the default that ``gtea train --task links`` has for the model.
+    ``fit`` holds out a stratified random sample of the pairs to choose the best epoch. The validation metric is the
+    setting ``train.metric`` (average precision by default). Pairs with an account that has no event before ``as_of``
+    can be scored, but are not used in training.
+
+    Parameters that are None have the model's default in ``gtea train --task links``.
 
     Args:
-        model: "hybrid" (GTEA and boosted trees), "gtea" alone, or a model to compare with, such as "tree".
-        graph: A store or its path; a path is opened in ``fit``. Parallel searches (``n_jobs``) want a path.
-        as_of: The cut; None stands for just after the last event.
-        link_head: How two embeddings become an answer: "ordered_pair" also reads what the two did together; "pair",
-            too, and doesn't care who of them is named first; "dot" is the paper's, and reads the embeddings alone.
-        features: What is known about an account itself: "given", "statistics", "random", or several. None stands for
-            the node table where there is one, and statistics where there is none.
-        settings: Any other setting of ``gtea train --set`` by its dotted name: ``{"model.dropout": 0.1}``.
-        validation_fraction: The share of the pairs that chooses the best epoch of ``fit``.
-        sampled: Predict from a sample of the neighbours, as in training, and not exactly, from all of them: quicker
-            for a few pairs of a large graph with hubs.
-        random_state: A seed. The same seed, data and number of threads give the same model.
+        graph: A store or its path. A path is opened by ``fit``. Pass a path for parallel searches (``n_jobs``).
+        model: ``"hybrid"`` (GTEA and boosted trees), ``"gtea"``, or a baseline: ``"tree"``, ``"edgebank"``, ``"gcn"``,
+            ``"graphsage"``, ``"gat"``, ``"ecconv"``, ``"egnn"`` or ``"tgat"``.
+        as_of: The cut: ISO 8601 text, a datetime, or a stored time as an integer. None means just after the last event.
+        encoder: The encoder of a pair's history: ``"lstm"``, ``"transformer"`` or ``"statistics"``.
+        time_encoding: Whether the encoder reads the times of events.
+        attention: How neighbours are weighted: ``"sparsemax"``, ``"softmax"`` or ``"entmax15"``.
+        num_layers: The number of layers, which is the number of hops a node sees, from 1 to 3.
+        d_node: The size of a node embedding.
+        d_edge: The size of an edge embedding.
+        link_head: How a pair is scored. ``"ordered_pair"`` reads both embeddings and the history of the pair.
+            ``"pair"`` reads the same, but ignores which account comes first. ``"dot"`` is the dot product of the
+            embeddings, as in the paper.
+        fanout: The maximum number of neighbours sampled per node in training.
+        max_events: The number of latest events read of each history. 0 reads all.
+        batch_size: The number of pairs per training batch.
+        lr: The learning rate.
+        epochs: The maximum number of epochs.
+        patience: Training stops after this many epochs without a better validation metric.
+        validation_fraction: The share of the pairs that is held out to choose the best epoch in ``fit``.
+        features: The sources of node features: ``"given"`` (the node table), ``"statistics"`` (of an account's own
+            events), ``"random"``, or a list of these. None uses the node table if there is one, and statistics
+            otherwise.
+        settings: Other settings of ``gtea train --set`` by their dotted names, such as ``{"model.dropout": 0.1}``.
+        sampled: Whether to predict from a sample of the neighbours, as in training, instead of all of them. This is
+            approximate, but faster for a few pairs in a large graph with hubs.
+        device: ``"auto"`` (a GPU if there is one), ``"cpu"`` or ``"cuda"``.
+        random_state: The seed. The same seed, data and number of threads give the same model.
 
     Attributes:
-        classes_: The two labels, sorted; the columns of ``predict_proba``. The second stands for a link, and its
+        classes_: The two labels, sorted. They are the columns of ``predict_proba``. The second one means a link; its
             probability is the score of ``gtea score --pairs``.
         store_: The open store.
-        cut_: The stored time as of which pairs are scored.
-        model_: The trained model; ``model_.saved.metrics["threshold"]`` is the probability of a link from which on to
-            say so for the highest accuracy on the validation part. ``predict`` names the likelier class.
+        cut_: The default cut of predictions, as a stored time.
+        model_: The trained model. ``model_.saved.metrics`` holds its metrics, and ``model_.saved.metrics["threshold"]``
+            the threshold with the highest accuracy on the validation part. ``predict`` does not use this threshold: it
+            returns the more likely class.
+        n_features_in_: The number of ids per example, 2.
+
+    Example:
+        >>> import tempfile
+        >>> import gtea
+        >>> from gtea.datasets.payments import PaymentsSpec, generate_payments
+        >>> payments, _ = generate_payments(PaymentsSpec(accounts=300, events=6000))
+        >>> path = tempfile.mkdtemp() + "/payments.store"
+        >>> store = gtea.ingest(
+        ...     payments, src="payer", dst="payee", time="timestamp", features=["amount"], out=path
+        ... )
+        >>> pairs, y = gtea.link_examples(store, as_of="2024-04-01", until="2024-05-01")
+        >>> model = gtea.GTEALinkPredictor(store, as_of="2024-04-01", epochs=2).fit(pairs, y)
+        >>> later, _ = gtea.link_examples(store, as_of="2024-05-01")
+        >>> model.predict_proba(later[:3], as_of="2024-05-01").shape
+        (3, 2)
     """
 
     _settings: ClassVar = {**SETTINGS, "model": (*SETTINGS["model"], "link_head")}
@@ -124,43 +160,61 @@ class GTEALinkPredictor(GTEAEstimator):
         """Train on labelled pairs.
 
         Args:
-            pairs: Ids, from and to: a list of pairs, an array or a frame of two columns. A pair that is named twice
-                counts twice.
-            y: The label of each, of two classes and any one kind. The second by order stands for a link: 1, True.
-            sample_weight: How much each counts in the loss. With 0, it is as if it had not been named. The validation
-                part counts every pair alike.
+            pairs: Source and destination ids: a list of pairs, or an array or frame with two columns. A pair that
+                occurs twice counts twice.
+            y: The label of each pair, of two classes: strings, integers or booleans. The second class in sort order
+                means a link, such as 1 or True.
+            sample_weight: The weight of each pair in the loss. A pair with weight 0 is ignored. The validation metrics
+                are not weighted.
+
+        Returns:
+            The fitted estimator.
         """
-        store, config = opened_store(self.graph), self._config()
+        store, config = open_store(self.graph), self._config()
         src, dst = find_pairs(store, pairs)
         given, weights = _two_classes(read_targets(y, len(src), "pairs")), read_weights(sample_weight, len(src))
         rows = np.flatnonzero(weights)
-        found = pairs_of(src[rows], dst[rows], given.targets[rows], given.names, store, "y", weights[rows])
-        split = split_pairs(found, store, fraction=self.validation_fraction, seed=config.train.seed, as_of=self.as_of)
-        return self._trained(
-            store, split.train.as_of, lambda *place: PairTask(store, found, split, config, *place)
-        )._labelled(given)
+        labelled = pairs_from_arrays(src[rows], dst[rows], given.targets[rows], given.names, store, "y", weights[rows])
+        split = split_pairs(
+            labelled, store, fraction=self.validation_fraction, seed=config.train.seed, as_of=self.as_of
+        )
+        return self._train(
+            store,
+            split.train.as_of,
+            lambda *folder_and_device: PairTask(store, labelled, split, config, *folder_and_device),
+        )._set_classes(given)
 
     def fit_store(self, *, graph_until: Instant | None = None, protocol: LinkProtocol = "temporal") -> Self:
         """Train on the events before ``as_of``, without labels.
 
-        Events before ``graph_until`` are the graph; the rest is cut by time into windows that train, choose the best
-        epoch and judge. For each pair that meets in a window one that never met is drawn, anew in every epoch. The
-        figures are in ``model_.saved.metrics``; the classes are 0 and 1. Pairs are then scored as of ``as_of``.
+        Events before ``graph_until`` are the graph. Later events are split by time into windows for training,
+        validation and test. Each pair with an event in a window gets a negative, a pair without any event so far;
+        training draws new negatives in every epoch. The metrics are in ``model_.saved.metrics``. The classes are 0 and
+        1. Predictions use all events before ``as_of``.
 
         Args:
-            graph_until: By default, where the first half of the events ends.
-            protocol: What each window sees: the graph as of its own start ("temporal"), or of the first's ("paper").
+            graph_until: The end of the graph. Defaults to the end of the first half of the events.
+            protocol: Which graph each window sees: as of its own start ("temporal"), or as of the start of the first
+                window ("paper").
+
+        Returns:
+            The fitted estimator.
         """
-        store, config = opened_store(self.graph), self._config()
+        store, config = open_store(self.graph), self._config()
         windows = config.split.train_windows
         split = split_links(store, graph_until=graph_until, protocol=protocol, train_windows=windows, as_of=self.as_of)
-        return self._trained(store, store.as_of(self.as_of).cut, lambda *place: LinkTask(store, split, config, *place))
+        return self._train(
+            store,
+            store.as_of(self.as_of).cut,
+            lambda *folder_and_device: LinkTask(store, split, config, *folder_and_device),
+        )
 
     def predict_proba(self, pairs: Any, *, as_of: Instant | None = None) -> NDArray[np.float64]:
-        """One row of probabilities for each pair, columns as in ``classes_``.
+        """Return one row of probabilities per pair. The columns are those of ``classes_``.
 
         Args:
-            as_of: See the graph as of another moment than the estimator's own.
+            pairs: Pairs of ids, as in ``fit``.
+            as_of: The cut. Defaults to the cut of the estimator, ``cut_``.
         """
         cut = self._cut(as_of)
         link = self.model_.probabilities(
@@ -179,6 +233,6 @@ def _two_classes(given: Targets) -> Targets:
     if len(given.names) != 2:
         raise DataError(
             f"y: must be of two classes, no link and link (got {len(given.names)}: {', '.join(given.names[:10])}). "
-            "Give some of both; 0 and 1 will do."
+            "Pass labels of both classes, such as 0 and 1."
         )
     return given

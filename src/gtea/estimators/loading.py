@@ -1,4 +1,4 @@
-"""Opening a model folder as the estimator that its task asks for."""
+"""Load a model folder as a fitted estimator."""
 
 from __future__ import annotations
 
@@ -16,20 +16,27 @@ from gtea.store.time_units import Instant
 def load(
     path: str | os.PathLike[str], graph: GraphLike, *, as_of: Instant | None = None, device: str = "auto"
 ) -> GTEAClassifier | GTEALinkPredictor:
-    """Open a model folder, from ``save`` or ``gtea train``, as a fitted estimator.
-
-    A model of accounts becomes a ``GTEAClassifier``, one of links a ``GTEALinkPredictor``.
+    """Load a model that was saved by ``save`` or ``gtea train`` as a fitted estimator.
 
     Args:
-        graph: The store, or its path, whose accounts are to be scored. It need not be the one that the model was
-            trained on, but must have the same columns.
-        as_of: Score as of this moment; None stands for just after the last event, whatever the training saw.
+        path: The model folder.
+        graph: The store whose accounts are scored, or its path. It need not be the store that the model was trained
+            on, but it must have the same columns.
+        as_of: The cut for scoring: only events before it are used. None means just after the last event, regardless of
+            the cut in training.
+        device: ``"auto"`` (a GPU if there is one), ``"cpu"`` or ``"cuda"``.
+
+    Returns:
+        A ``GTEAClassifier`` for a model of accounts, a ``GTEALinkPredictor`` for a model of links.
+
+    Raises:
+        ModelError: There is no complete model in the folder, or its task is not supported.
     """
     saved = load_model(Path(path).absolute())
     match saved.config["task"]:
         case "nodes":
-            return GTEAClassifier.opened(saved, graph, as_of, device)
+            return GTEAClassifier.from_saved(saved, graph, as_of, device)
         case "links":
-            return GTEALinkPredictor.opened(saved, graph, as_of, device)
+            return GTEALinkPredictor.from_saved(saved, graph, as_of, device)
         case other:
-            raise ModelError(f"{path}: is a model for the task {other!r}, which this gtea doesn't know. Update gtea.")
+            raise ModelError(f"{path}: its task is not supported by this version of gtea (got {other!r}). Update gtea.")

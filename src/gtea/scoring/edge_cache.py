@@ -1,10 +1,10 @@
-"""Edge embeddings kept on disk, so that a killed run resumes and later scoring reuses them.
+"""An on-disk cache of edge embeddings, so that a killed run can resume and later scoring runs can reuse them.
 
-    DIR/manifest.json               which model, data and cut they belong to; written first
-    DIR/slots-000000000000.safetensors  e_tilde and alpha_tilde of so many slots of the store, from that one on
+    DIR/manifest.json                   the model, data and cut of the embeddings; written first
+    DIR/slots-000000000000.safetensors  e_tilde and alpha_tilde of one chunk of slots; the number is its first slot
 
-Chunks are written atomically. A folder that belongs to another model, other data or another cut is refused, never
-overwritten. Slots without an event before the cut have rows too, which are not read.
+Chunks are written atomically. A folder of another model, other data or another cut is rejected, never overwritten.
+Slots without an event before the cut have rows too, but these are not used.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from gtea.scoring.edge_pass import EdgeRows
 from gtea.store.store import Store
 
 CHUNK = 1 << 18
-"""How many slots a chunk holds: seconds of work, some tens of megabytes."""
+"""The number of slots per chunk: seconds of computation, tens of megabytes."""
 _MANIFEST = "manifest.json"
 _FORMAT = {"format": "gtea-edges", "format_version": 1}
 
 
 class EdgeCache:
-    """The chunks of one model, store and cut."""
+    """The cached chunks of one model, store and cut."""
 
     def __init__(self, folder: Path, num_slots: int, chunk: int) -> None:
         self.chunk = chunk
@@ -40,11 +40,11 @@ class EdgeCache:
         self._num_slots = num_slots
 
     def slots(self, number: int) -> range:
-        """The slots of a chunk."""
+        """Return the slots of a chunk."""
         return range(number * self.chunk, min((number + 1) * self.chunk, self._num_slots))
 
     def read(self, number: int) -> EdgeRows | None:
-        """The rows of a chunk, or None if it has not been computed yet."""
+        """Return the rows of a chunk, or None if it has not been computed yet."""
         path = self._path(number)
         if not path.exists():
             return None
@@ -59,7 +59,7 @@ class EdgeCache:
         return rows
 
     def write(self, number: int, rows: EdgeRows) -> None:
-        """Keep the rows of a chunk."""
+        """Write the rows of a chunk."""
         content = save(
             {"e_tilde": rows.e_tilde, "alpha_tilde": rows.alpha_tilde}, metadata={"sha256": _digest_of(rows)}
         )
@@ -72,9 +72,21 @@ class EdgeCache:
 
 @contextlib.contextmanager
 def edge_cache(folder: Path, saved: SavedModel, store: Store, cut: int, *, chunk: int = CHUNK) -> Iterator[EdgeCache]:
-    """The cache in a folder: made if there is none, refused if it belongs to something else; one process at a time."""
+    """Open the cache in a folder, or create it. Only one process at a time can open it.
+
+    Args:
+        folder: The folder of the cache.
+        saved: The model.
+        store: The store.
+        cut: The cut, as a stored time.
+        chunk: The number of slots per chunk.
+
+    Raises:
+        UsageError: The folder belongs to another model, other data or another cut, or is not a cache.
+        StoreError: Another process uses the cache, or its manifest is damaged.
+    """
     num_slots = len(store.arrays.slot_edge)
-    wanted = {
+    expected = {
         **_FORMAT,
         "model": model_digest(saved),
         "data": store.digest,
@@ -83,37 +95,39 @@ def edge_cache(folder: Path, saved: SavedModel, store: Store, cut: int, *, chunk
         "slots_per_chunk": chunk,
     }
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"--cache {folder}: must be a folder. Give another one.")
-    busy = StoreError(f"{folder}: another gtea process is using this cache. Wait until it has finished.")
-    with locked(folder, busy):
-        _require_ours(folder, wanted)
+        raise UsageError(f"--cache {folder}: must be a folder (got a file). Choose another one.")
+    in_use = StoreError(f"{folder}: another gtea process is using this cache. Wait until it has finished.")
+    with locked(folder, in_use):
+        _check_manifest(folder, expected)
         yield EdgeCache(folder, num_slots, chunk)
 
 
 def model_digest(saved: SavedModel) -> str:
-    """One sha256 over everything that decides an edge's embedding."""
+    """Return a sha256 of everything that determines the edge embeddings."""
     digest = hashlib.sha256(save(dict(sorted(saved.weights.items()))))
     digest.update(json.dumps([saved.config["run"], saved.preprocessing], sort_keys=True).encode())
     return digest.hexdigest()
 
 
-def _require_ours(folder: Path, wanted: dict[str, Any]) -> None:
+def _check_manifest(folder: Path, expected: dict[str, Any]) -> None:
     manifest = folder / _MANIFEST
     if not manifest.exists():
         if any(entry.name != f".{_MANIFEST}.new" for entry in folder.iterdir()):
-            raise UsageError(f"--cache {folder}: must be empty or a cache of gtea. Give another folder.")
-        write_json(manifest, wanted)
+            raise UsageError(
+                f"--cache {folder}: must be empty or a cache of gtea (got other files). Choose another folder."
+            )
+        write_json(manifest, expected)
         return
     try:
         found = json.loads(manifest.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise StoreError(f"{manifest}: can't be read ({error}). Delete the folder, or give another.") from error
-    known = found if isinstance(found, dict) else {}
-    other = [name for name, value in wanted.items() if known.get(name) != value]
-    if other:
+        raise StoreError(f"{manifest}: can't be read ({error}). Delete the folder, or choose another.") from error
+    stored = found if isinstance(found, dict) else {}
+    different = [name for name, value in expected.items() if stored.get(name) != value]
+    if different:
         raise UsageError(
-            f"--cache {folder}: belongs to something else (its {', '.join(other)} differ). "
-            "Give another folder, or delete this one."
+            f"--cache {folder}: belongs to another model, store or cut (different: {', '.join(different)}). "
+            "Choose another folder, or delete this one."
         )
 
 

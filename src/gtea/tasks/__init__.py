@@ -1,1 +1,1 @@
-"""What is asked of a graph: labelled accounts or pairs, split without leaks, and how well it was answered."""
+"""Prediction tasks: labelled accounts and pairs, splits without leakage, and metrics."""

@@ -1,11 +1,11 @@
-"""Which links are to be foretold: the pairs that have an event after the graph was cut off.
+"""Link prediction splits: the pairs that have an event after the graph was cut off.
 
-All events are ordered by time. Those before ``graph_until`` make the graph; the rest is cut, by time, into windows for
-training, validation and test. A pair is a positive of every window in which it has an event, whether or not it has
-a history: to foretell a repetition counts as much as to foretell a first meeting. Negatives are drawn elsewhere.
+Events before ``graph_until`` are the graph. Later events are split by time into windows for training, validation and
+test. A pair is a positive of every window in which it has an event, whether or not it already has a history: predicting
+a repeated event counts as much as predicting a first one. Negatives are drawn in ``sampling/negatives.py``.
 
-Cuts are times, not places in a list: events at exactly a cut all come after it, as everywhere in gtea. Where many
-events share the time of a cut, the part before it is a little smaller than its fraction.
+Cuts are times, not positions. As everywhere in gtea, an event at exactly a cut belongs to the part after it. If many
+events share the time of a cut, the part before it is slightly smaller than its fraction.
 """
 
 from __future__ import annotations
@@ -25,37 +25,37 @@ from gtea.store.time_units import Instant, date_text
 from gtea.tasks.splits import FRACTIONS, boundaries, check_fractions
 
 LinkProtocol = Literal["temporal", "paper"]
-"""What the graph is for each window: as of the window's start (temporal), or of the first one's for all (paper)."""
+"""Which graph each window sees: as of its own start (temporal), or as of the start of the first window (paper)."""
 
 
 GRAPH_FRACTION = 0.5
-"""The share of the events that is the graph, unless its end is given."""
+"""The share of the events that make up the graph if ``graph_until`` is not given."""
 
 
 @dataclass(frozen=True)
 class LinkPart:
-    """The distinct pairs with an event in a window, in the order of their first events in it."""
+    """The distinct pairs with an event in a window, in the order of their first events in the window."""
 
     src: NDArray[np.int64]
     dst: NDArray[np.int64]
-    """Who sent and who received that first event."""
+    """The sender (``src``) and the receiver (``dst``) of that first event."""
     edge: NDArray[np.int64]
     time: NDArray[np.int64]
     """The time of that first event."""
     seen: NDArray[np.bool_]
     """Whether the pair already has a history in the graph of this part."""
     window: tuple[int, int]
-    """From this stored time, and before that one."""
+    """Start (inclusive) and end (exclusive), as stored times."""
     as_of: int
-    """The stored time at and after which nothing may be seen by whoever works on this part."""
+    """The cut of this part, as a stored time: models see only events before it."""
     without_negative: int = 0
-    """Pairs left out because their source has dealt with everybody: there is no pair to hold against them."""
+    """How many pairs were left out because their source has events with every receiver, so no negative can be drawn."""
 
     def __len__(self) -> int:
         return len(self.src)
 
-    def only(self, kept: NDArray[np.bool_]) -> LinkPart:
-        """The pairs that have a negative; the others are counted."""
+    def keep(self, kept: NDArray[np.bool_]) -> LinkPart:
+        """Keep the pairs that have a negative, and count the others in ``without_negative``."""
         left_out = self.without_negative + int((~kept).sum())
         ends = self.src[kept], self.dst[kept]
         return LinkPart(*ends, self.edge[kept], self.time[kept], self.seen[kept], self.window, self.as_of, left_out)
@@ -63,27 +63,27 @@ class LinkPart:
 
 @dataclass(frozen=True)
 class LinkSplit:
-    """The graph and three windows after it."""
+    """The graph and the three windows after it."""
 
     protocol: LinkProtocol
     graph_until: int
     graph_pairs: int
-    """How many pairs have an event before ``graph_until``. The paper counts each twice, once for each direction."""
+    """The number of pairs with an event before ``graph_until``. The paper counts each pair twice."""
     train: LinkPart
     validation: LinkPart
     test: LinkPart
     unit: str
     """The unit of the stored times."""
     train_parts: tuple[LinkPart, ...]
-    """What training is asked: the training window, or shorter ones that it is cut into, each as of its own start."""
+    """The training examples: the training window, or the shorter windows it is cut into, each as of its own start."""
 
     @property
     def parts(self) -> dict[str, LinkPart]:
-        """The parts by name, in the order of their use."""
+        """The parts by name: train, validation, test."""
         return {"train": self.train, "validation": self.validation, "test": self.test}
 
     def describe(self) -> dict[str, Any]:
-        """Sizes and intervals of the parts, ready for JSON."""
+        """Return the sizes and time windows of the parts as JSON values."""
         facts: dict[str, Any] = {
             "split": f"links, {self.protocol}",
             "graph_until": date_text(self.graph_until, self.unit),
@@ -112,19 +112,22 @@ def split_links(
     train_windows: int = 1,
     as_of: Instant | None = None,
 ) -> LinkSplit:
-    """The positives of a link task, by window.
+    """Split the positives of a link task by time.
 
     Args:
-        graph_until: The cut between the graph and the first window; by default, where the first ``graph_fraction`` of
-            the events ends.
-        fractions: The shares of the events from then on that make the three windows.
-        train_windows: Under the temporal protocol, into how many windows of as many events the first one is cut for
-            training. Those in which nothing happens, because events share a time, are none.
-        as_of: Events at or after it don't exist. By default just after the last event.
+        store: The store to take the events from.
+        graph_until: The cut between the graph and the first window. Defaults to the end of the first
+            ``graph_fraction`` of the events.
+        graph_fraction: The share of the events that make up the graph if ``graph_until`` is not given.
+        fractions: The shares of the remaining events in the train, validation and test windows.
+        protocol: Which graph each window sees: as of its own start ("temporal"), or as of ``graph_until`` ("paper").
+        train_windows: Temporal protocol only: the number of windows, with equally many events each, that the train
+            window is cut into. Windows that are empty because events share a time are dropped.
+        as_of: Events at or after this time are ignored. Defaults to just after the last event.
     """
     check_fractions(fractions)
     if protocol not in ("temporal", "paper"):
-        raise UsageError(f"protocol: must be 'temporal' or 'paper' (got {protocol!r}).")
+        raise UsageError(f"protocol: must be 'temporal' or 'paper' (got {protocol!r}). Try 'temporal'.")
     end = store.as_of(as_of).cut
     times = _event_times(store, end)
     start = _graph_end(times, graph_fraction) if graph_until is None else store.as_of(graph_until).cut
@@ -137,7 +140,7 @@ def split_links(
     first, second = (int(after[min(place, len(after) - 1)]) for place in boundaries(len(after), fractions))
     windows = [(start, first), (first, second), (second, end)]
     cuts = [start] * 3 if protocol == "paper" else [window[0] for window in windows]
-    train, validation, test = (links_in(store, window, cut) for window, cut in zip(windows, cuts, strict=True))
+    train, validation, test = (links_in_window(store, window, cut) for window, cut in zip(windows, cuts, strict=True))
     for name, part in (("train", train), ("validation", validation), ("test", test)):
         _require_pairs(name, part, store)
     arrays = store.arrays
@@ -149,36 +152,38 @@ def split_links(
 def _training_parts(
     store: Store, times: NDArray[np.int64], window: tuple[int, int], count: int
 ) -> tuple[LinkPart, ...]:
-    """The window cut into shorter ones, which know more of what was just before them than the whole would."""
+    """Cut the train window into shorter ones. Each sees the events up to its own start, unlike one long window."""
     inside = times[: np.searchsorted(times, window[1])]
     starts = np.unique(inside[np.arange(count) * len(inside) // count])
-    return tuple(links_in(store, within, within[0]) for within in itertools.pairwise([*map(int, starts), window[1]]))
+    return tuple(
+        links_in_window(store, within, within[0]) for within in itertools.pairwise([*map(int, starts), window[1]])
+    )
 
 
 def with_negatives(store: Store, split: LinkSplit) -> LinkSplit:
-    """The split without the pairs that have no negative, which it counts instead; refused where none is left."""
+    """Drop and count the pairs for which no negative can be drawn. Raise if a part has no pairs left."""
     parts = {}
     for name, part in split.parts.items():
-        parts[name] = part.only(NegativeSampler(store.as_of(part.as_of)).exist(part.src))
+        parts[name] = part.keep(NegativeSampler(store.as_of(part.as_of)).exist(part.src))
         if not len(parts[name]):
             raise DataError(
-                f"links: the {name} part must hold a pair whose source has not yet dealt with every account that "
-                f"receives anything before {store.date(part.as_of)} (got none among {len(part):,}). "
+                f"links: the {name} part must hold a pair whose source does not have events with every account that "
+                f"receives any before {store.date(part.as_of)} (got none among {len(part):,}). "
                 "Add accounts, or give an earlier graph_until."
             )
-    train_parts = (part.only(NegativeSampler(store.as_of(part.as_of)).exist(part.src)) for part in split.train_parts)
+    train_parts = (part.keep(NegativeSampler(store.as_of(part.as_of)).exist(part.src)) for part in split.train_parts)
     return replace(
         split,
         train=parts["train"],
         validation=parts["validation"],
         test=parts["test"],
-        # Later windows know more, and somebody may have dealt with everybody by then.
+        # By the start of a later window, a source may have had events with every receiver.
         train_parts=tuple(part for part in train_parts if len(part)) or (parts["train"],),
     )
 
 
 def _event_times(store: Store, end: int) -> NDArray[np.int64]:
-    """The times of all events before the end that are between two accounts: one's payments to oneself are no links."""
+    """Return the times of all events before ``end``, without self-loops: an event with oneself is not a link."""
     arrays = store.arrays
     between = arrays.event_time < end
     loops = arrays.edge_a == arrays.edge_b
@@ -188,7 +193,7 @@ def _event_times(store: Store, end: int) -> NDArray[np.int64]:
 
 
 def _graph_end(times: NDArray[np.int64], fraction: float) -> int:
-    """The time of the first event that the graph doesn't hold."""
+    """Return the time of the first event after the graph."""
     if not 0 < fraction < 1:
         raise UsageError(f"graph_fraction: must be between 0 and 1 (got {fraction}). Try 0.5.")
     if not len(times):
@@ -197,8 +202,8 @@ def _graph_end(times: NDArray[np.int64], fraction: float) -> int:
     return int(np.partition(times, place)[place])
 
 
-def links_in(store: Store, window: tuple[int, int], cut: int) -> LinkPart:
-    """The pairs with an event in a window, for somebody who sees the graph as of a cut."""
+def links_in_window(store: Store, window: tuple[int, int], cut: int) -> LinkPart:
+    """Return the pairs with an event in a window, for models that see the graph as of ``cut``."""
     arrays = store.arrays
     edges = np.flatnonzero(arrays.edge_a != arrays.edge_b)
     _, place = store.as_of(window[0]).event_ranges(edges)

@@ -1,11 +1,11 @@
-"""How good answers are: pure functions of NumPy arrays.
+"""Evaluation metrics: pure functions of NumPy arrays.
 
-``truth`` holds class numbers, or for two classes whether an example is positive; ``scores`` say how positive each one
-looks. Two rules hold for all of them:
+``truth`` holds class indices or, for binary metrics, whether each example is positive. Higher ``scores`` mean more
+likely positive. Two rules hold for all metrics:
 
-- A score that is not finite is an error. A NaN that ranks somewhere by accident makes a broken model look good.
-- The order of the examples changes nothing. Equal scores are taken together, so that a model which gives everybody the
-  same score gets what guessing gets.
+- A score that is not finite raises an error. A NaN can end up anywhere in a ranking and make a broken model look good.
+- The order of the examples has no effect. Ties are handled together, so a model that gives every example the same score
+  gets the metrics of random guessing.
 """
 
 from __future__ import annotations
@@ -20,50 +20,52 @@ from numpy.typing import ArrayLike, NDArray
 from gtea.errors import DataError, UsageError
 
 Floats = NDArray[np.float64]
-_ALERTS = 100
-_SUREST = 1e-6
-"""What a chance of less counts as: one mistake that a model is quite sure of must not outweigh all else."""
+_TOP_K = 100
+_MIN_PROBABILITY = 1e-6
+"""The lower limit of a probability in the log-likelihood: one confident mistake must not dominate the mean."""
 
 
 def accuracy(truth: ArrayLike, predicted: ArrayLike) -> float:
-    """The share of examples whose class was named."""
-    classes, guesses = _classes(truth, predicted)
-    return float(np.mean(classes == guesses))
+    """The share of examples whose class was predicted correctly."""
+    classes, predictions = _classes(truth, predicted)
+    return float(np.mean(classes == predictions))
 
 
 def macro_f1(truth: ArrayLike, predicted: ArrayLike) -> float:
-    """The mean F1 = 2 TP / (2 TP + FP + FN) of the classes that are in the truth or were predicted."""
-    classes, guesses = _classes(truth, predicted)
-    present, codes = np.unique(np.concatenate([classes, guesses]), return_inverse=True)
+    """The mean F1 = 2 TP / (2 TP + FP + FN) over the classes that occur in the truth or in the predictions."""
+    classes, predictions = _classes(truth, predicted)
+    present, codes = np.unique(np.concatenate([classes, predictions]), return_inverse=True)
     actual, guessed = codes[: len(classes)], codes[len(classes) :]
     hits = np.bincount(actual[actual == guessed], minlength=len(present))
-    # TP + FN + TP + FP: each class is counted once where it is and once where it is said to be.
-    named = np.bincount(actual, minlength=len(present)) + np.bincount(guessed, minlength=len(present))
-    return float(np.mean(2 * hits / named))
+    # 2 TP + FP + FN: occurrences in the truth (TP + FN) plus occurrences in the predictions (TP + FP).
+    total = np.bincount(actual, minlength=len(present)) + np.bincount(guessed, minlength=len(present))
+    return float(np.mean(2 * hits / total))
 
 
 def prevalence(truth: ArrayLike) -> float:
-    """The share of positives: the average precision of a model that guesses."""
+    """The share of positives, which is also the average precision of random guessing."""
     positive = np.asarray(truth, dtype=bool)
     if positive.ndim != 1 or not len(positive):
-        raise DataError(f"truth: must be a list of examples that is not empty (got shape {positive.shape}).")
+        raise DataError(
+            f"truth: must be a list of examples, not empty (got shape {positive.shape}). Pass one value per example."
+        )
     return float(positive.mean())
 
 
 def average_precision(truth: ArrayLike, scores: ArrayLike) -> float:
-    """The sum over thresholds of (R_n - R_{n-1}) P_n, a threshold for each distinct score; nothing is interpolated."""
-    positive, ranks = _ranked(truth, scores)
-    _require_both(positive, "average precision", negatives=False)
-    hits, alarms = _counts_at_thresholds(positive, ranks)
+    """The sum of (R_n - R_{n-1}) P_n with one threshold per distinct score, without interpolation."""
+    positive, values = _checked(truth, scores)
+    _require_examples(positive, "average precision", negatives=False)
+    hits, false_alarms = _counts_at_thresholds(positive, values)
     recall = np.diff(hits, prepend=0) / positive.sum()
-    return float(np.sum(recall * hits / (hits + alarms)))
+    return float(np.sum(recall * hits / (hits + false_alarms)))
 
 
 def roc_auc(truth: ArrayLike, scores: ArrayLike) -> float:
-    """The chance that a positive scores higher than a negative; a tie counts half."""
-    positive, ranks = _ranked(truth, scores)
-    _require_both(positive, "ROC-AUC")
-    _, places, counts = np.unique(ranks, return_inverse=True, return_counts=True)
+    """The probability that a positive scores higher than a negative. A tie counts half."""
+    positive, values = _checked(truth, scores)
+    _require_examples(positive, "ROC-AUC")
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     average = np.cumsum(counts) - (counts - 1) / 2
     num_positive, num_negative = int(positive.sum()), int((~positive).sum())
     above = average[places][positive].sum() - num_positive * (num_positive + 1) / 2
@@ -73,83 +75,82 @@ def roc_auc(truth: ArrayLike, scores: ArrayLike) -> float:
 def precision_at_k(truth: ArrayLike, scores: ArrayLike, k: int) -> float:
     """The share of positives among the k highest scores.
 
-    Where the k-th score is shared, each of those who share it counts for its part of the places left: the value that
-    breaking the tie by lot gives on average.
+    If examples tie for the last places, the result is the expected value under random tie-breaking.
     """
-    positive, ranks = _ranked(truth, scores)
-    return _hits_among(positive, ranks, k) / k
+    positive, values = _checked(truth, scores)
+    return _hits_among(positive, values, k) / k
 
 
 def recall_at_k(truth: ArrayLike, scores: ArrayLike, k: int) -> float:
-    """The share of all positives that is among the k highest scores; ties as in ``precision_at_k``."""
-    positive, ranks = _ranked(truth, scores)
-    _require_both(positive, "recall", negatives=False)
-    return _hits_among(positive, ranks, k) / int(positive.sum())
+    """The share of all positives that are among the k highest scores. Ties are handled as in ``precision_at_k``."""
+    positive, values = _checked(truth, scores)
+    _require_examples(positive, "recall", negatives=False)
+    return _hits_among(positive, values, k) / int(positive.sum())
 
 
 def recall_at_fpr(truth: ArrayLike, scores: ArrayLike, limit: float) -> float:
-    """The highest recall of a threshold that raises an alarm for at most ``limit`` of the negatives.
+    """The highest recall of any threshold with a false positive rate of at most ``limit``.
 
-    Equal scores are above a threshold together or not at all; nothing is interpolated.
+    Tied scores are on the same side of a threshold. There is no interpolation.
     """
     if not 0 <= limit <= 1:
         raise UsageError(f"limit: must be a share from 0 to 1 (got {limit}). Try 0.01.")
-    positive, ranks = _ranked(truth, scores)
-    _require_both(positive, "recall at a false positive rate")
-    hits, alarms = _counts_at_thresholds(positive, ranks)
-    allowed = alarms <= limit * int((~positive).sum()) + 1e-9
+    positive, values = _checked(truth, scores)
+    _require_examples(positive, "recall at a false positive rate")
+    hits, false_alarms = _counts_at_thresholds(positive, values)
+    allowed = false_alarms <= limit * int((~positive).sum()) + 1e-9
     return float(hits[allowed].max(initial=0) / positive.sum())
 
 
 def brier(truth: ArrayLike, probabilities: ArrayLike) -> float:
-    """The mean squared distance between the probability of being positive and the truth."""
-    positive, chances = _ranked(truth, probabilities)
-    _require_probabilities(chances)
-    return float(np.mean((chances - positive) ** 2))
+    """The mean squared difference between the predicted probability and the truth (0 or 1)."""
+    positive, probs = _checked(truth, probabilities)
+    _require_probabilities(probs)
+    return float(np.mean((probs - positive) ** 2))
 
 
 def log_likelihood(truth: ArrayLike, probabilities: ArrayLike) -> float:
-    """The mean logarithm of the probability that each example's own class was given, one column a class; at most 0."""
-    targets, chances = np.asarray(truth, dtype=np.int64), np.asarray(probabilities, dtype=np.float64)
-    given = chances[np.arange(len(targets)), targets]
+    """The mean log probability of the true class. ``probabilities`` has one column per class. The maximum is 0."""
+    targets, probs = np.asarray(truth, dtype=np.int64), np.asarray(probabilities, dtype=np.float64)
+    given = probs[np.arange(len(targets)), targets]
     _require_probabilities(given)
-    return float(np.mean(np.log(np.maximum(given, _SUREST))))
+    return float(np.mean(np.log(np.maximum(given, _MIN_PROBABILITY))))
 
 
 @dataclass(frozen=True)
 class ReliabilityCurve:
-    """Do things said to happen in 30 % of cases happen in 30 % of cases? One entry for each bin that isn't empty."""
+    """Predicted probabilities compared with observed frequencies, with one entry per non-empty bin."""
 
     low: Floats
-    """The lower edge of each bin, which belongs to it; the upper edge doesn't, but for 1."""
+    """The lower edge of each bin. Bins include their lower edge; only the last one includes its upper edge, 1."""
     mean_predicted: Floats
     observed: Floats
-    """The share of positives."""
+    """The share of positives in each bin."""
     counts: NDArray[np.int64]
 
 
 def reliability_curve(truth: ArrayLike, probabilities: ArrayLike, num_bins: int = 10) -> ReliabilityCurve:
-    """Predicted against observed shares, in bins of equal width over 0..1. Empty bins are left out."""
+    """Compare predicted probabilities with observed frequencies, in bins of equal width over [0, 1]."""
     if num_bins < 1:
         raise UsageError(f"num_bins: must be at least 1 (got {num_bins}). Try 10.")
-    positive, chances = _ranked(truth, probabilities)
-    _require_probabilities(chances)
+    positive, probs = _checked(truth, probabilities)
+    _require_probabilities(probs)
     edges = np.linspace(0, 1, num_bins + 1)
-    bins = np.minimum(np.searchsorted(edges, chances, side="right") - 1, num_bins - 1)
+    bins = np.minimum(np.searchsorted(edges, probs, side="right") - 1, num_bins - 1)
     counts = np.bincount(bins, minlength=num_bins)
     kept = np.flatnonzero(counts)
-    predicted = np.bincount(bins, chances, num_bins)[kept] / counts[kept]
+    predicted = np.bincount(bins, probs, num_bins)[kept] / counts[kept]
     observed = np.bincount(bins, positive, num_bins)[kept] / counts[kept]
     return ReliabilityCurve(edges[kept], predicted, observed, counts[kept])
 
 
 def mrr(positive: ArrayLike, negatives: ArrayLike) -> float:
-    """The mean of 1 / rank of each true link among its own negatives; ties as in ``_link_ranks``."""
+    """The mean reciprocal rank of each true link among its own negatives. Ties are handled as in ``_link_ranks``."""
     return float(np.mean(1 / _link_ranks(positive, negatives)))
 
 
 def hits_at_k(positive: ArrayLike, negatives: ArrayLike, k: int) -> float:
-    """The share of true links whose rank among their own negatives is at most k."""
+    """The share of true links that rank at most k-th among their own negatives."""
     _require_k(k)
     return float(np.mean(_link_ranks(positive, negatives) <= k))
 
@@ -157,103 +158,109 @@ def hits_at_k(positive: ArrayLike, negatives: ArrayLike, k: int) -> float:
 def node_metrics(
     truth: ArrayLike, probabilities: ArrayLike, classes: Sequence[str], positive: str | None = None
 ) -> dict[str, float]:
-    """All figures of a node task: accuracy, macro-F1 and likelihood, for two classes those of ranking and calibration.
+    """All metrics of a node task: accuracy, macro-F1 and log-likelihood; for two classes also ``binary_metrics``.
 
     Args:
-        truth: The number of each account's class.
-        probabilities: One row an account, one column a class. The highest is the prediction, the first of equals.
-        positive: The class that is looked for; required if there are two.
+        truth: The class of each account, as an index into ``classes``.
+        probabilities: One row per account, one column per class. The prediction is the class with the highest
+            probability; on a tie, the first one.
+        classes: The names of the classes.
+        positive: The positive class; required if there are two classes.
     """
     targets = np.asarray(truth)
-    chances = np.asarray(probabilities, dtype=np.float64)
-    if targets.ndim != 1 or chances.shape != (len(targets), len(classes)):
+    probs = np.asarray(probabilities, dtype=np.float64)
+    if targets.ndim != 1 or probs.shape != (len(targets), len(classes)):
         raise DataError(
-            f"probabilities: must have one row an account and one column a class, {targets.shape} x {len(classes)} "
-            f"(got {chances.shape}). Score the accounts that the truth is about."
+            f"probabilities: must have one row per account and one column per class, {targets.shape} x {len(classes)} "
+            f"(got {probs.shape}). Score the accounts that are in the truth."
         )
-    require_finite(chances)
-    predicted = chances.argmax(axis=1)
+    require_finite(probs)
+    predicted = probs.argmax(axis=1)
     figures = {
         "accuracy": accuracy(targets, predicted),
         "macro_f1": macro_f1(targets, predicted),
-        "log_likelihood": log_likelihood(targets, chances),
+        "log_likelihood": log_likelihood(targets, probs),
     }
     if len(classes) != 2:
         return figures
     if positive not in classes:
-        raise UsageError(f"positive: must be one of {', '.join(map(repr, classes))} (got {positive!r}). Name it.")
+        raise UsageError(
+            f"positive: must be one of {', '.join(map(repr, classes))} (got {positive!r}). Pass one of them."
+        )
     column = tuple(classes).index(positive)
-    return figures | binary_metrics(targets == column, chances[:, column])
+    return figures | binary_metrics(targets == column, probs[:, column])
 
 
 def binary_metrics(truth: ArrayLike, probabilities: ArrayLike) -> dict[str, float]:
-    """Ranking and calibration of one class against the other.
+    """Ranking and calibration metrics of a binary task.
 
-    ``precision_at_positives`` takes as many alerts as there are positives; the figures at 100 are given where there
-    are so many examples.
+    ``precision_at_positives`` is the precision at k = number of positives. The metrics at k = 100 are included if there
+    are at least 100 examples.
     """
-    positive, chances = _ranked(truth, probabilities)
+    positive, probs = _checked(truth, probabilities)
     figures = {
-        "average_precision": average_precision(positive, chances),
+        "average_precision": average_precision(positive, probs),
         "prevalence": prevalence(positive),
-        "roc_auc": roc_auc(positive, chances),
-        "precision_at_positives": precision_at_k(positive, chances, int(positive.sum())),
+        "roc_auc": roc_auc(positive, probs),
+        "precision_at_positives": precision_at_k(positive, probs, int(positive.sum())),
     }
-    if len(positive) >= _ALERTS:
-        figures[f"precision_at_{_ALERTS}"] = precision_at_k(positive, chances, _ALERTS)
-        figures[f"recall_at_{_ALERTS}"] = recall_at_k(positive, chances, _ALERTS)
-    figures["recall_at_1pct_fpr"] = recall_at_fpr(positive, chances, 0.01)
-    figures["recall_at_0.1pct_fpr"] = recall_at_fpr(positive, chances, 0.001)
-    figures["brier"] = brier(positive, chances)
+    if len(positive) >= _TOP_K:
+        figures[f"precision_at_{_TOP_K}"] = precision_at_k(positive, probs, _TOP_K)
+        figures[f"recall_at_{_TOP_K}"] = recall_at_k(positive, probs, _TOP_K)
+    figures["recall_at_1pct_fpr"] = recall_at_fpr(positive, probs, 0.01)
+    figures["recall_at_0.1pct_fpr"] = recall_at_fpr(positive, probs, 0.001)
+    figures["brier"] = brier(positive, probs)
     return figures
 
 
 def best_threshold(positive: ArrayLike, negatives: ArrayLike) -> float:
-    """The score from which on to say "link" for the highest accuracy; the highest of equals.
+    """Return the score threshold with the highest accuracy. Scores at or above it are predicted as links.
 
-    To be set on a validation part: a dot product has no bias, and 0.5 then means nothing.
+    On a tie, the highest threshold wins. Choose it on a validation part: the logit of a dot product has no bias, so 0.5
+    is not a meaningful threshold.
     """
-    true, false = _links(positive, negatives)
+    true, false = _link_scores(positive, negatives)
     scores = np.concatenate([true, false.ravel()])
-    return threshold_of(np.arange(len(scores)) < len(true), scores)
+    return accuracy_threshold(np.arange(len(scores)) < len(true), scores)
 
 
-def threshold_of(truth: ArrayLike, scores: ArrayLike) -> float:
-    """The score from which on to say "positive" for the highest accuracy; the highest of equals."""
-    positive, ranks = _ranked(truth, scores)
-    hits, alarms = _counts_at_thresholds(positive, ranks)
-    return float(np.unique(ranks)[::-1][np.argmax(hits - alarms)])
+def accuracy_threshold(truth: ArrayLike, scores: ArrayLike) -> float:
+    """Return the score threshold with the highest accuracy on labelled examples; on a tie, the highest threshold."""
+    positive, values = _checked(truth, scores)
+    hits, false_alarms = _counts_at_thresholds(positive, values)
+    return float(np.unique(values)[::-1][np.argmax(hits - false_alarms)])
 
 
 def pair_metrics(truth: ArrayLike, probabilities: ArrayLike, threshold: float) -> dict[str, float]:
-    """All figures of pairs that are labelled one by one, so that nobody says which negative stands beside which link.
+    """All metrics of individually labelled pairs, where negatives do not belong to particular links.
 
     Args:
         truth: Whether each pair is a link.
-        threshold: The probability from which on a link is said to be one, for accuracy and macro-F1.
+        probabilities: The predicted probability of a link.
+        threshold: The lowest probability that is predicted as a link, for accuracy and macro-F1.
     """
-    positive, chances = _ranked(truth, probabilities)
-    predicted = chances >= threshold
+    positive, probs = _checked(truth, probabilities)
+    predicted = probs >= threshold
     figures = {
         "accuracy": accuracy(positive, predicted),
         "macro_f1": macro_f1(positive, predicted),
-        "log_likelihood": log_likelihood(positive, np.stack([1 - chances, chances], axis=1)),
+        "log_likelihood": log_likelihood(positive, np.stack([1 - probs, probs], axis=1)),
     }
-    return figures | binary_metrics(positive, chances)
+    return figures | binary_metrics(positive, probs)
 
 
 def link_metrics(
     positive: ArrayLike, negatives: ArrayLike, hits: Sequence[int] = (1, 3, 10), threshold: float = 0.5
 ) -> dict[str, float]:
-    """All figures of a link task.
+    """All metrics of a link task, where every true link has its own negatives.
 
     Args:
-        positive: The probability given to each true link.
-        negatives: One row a true link: the probabilities given to the links that were put beside it.
-        hits: The k of hits@k. Those above the number of negatives say nothing and are left out.
-        threshold: The probability from which on a link is said to be one, for accuracy and macro-F1.
+        positive: The predicted probability of each true link.
+        negatives: The predicted probabilities of its negatives: one row per true link.
+        hits: The values of k for hits@k. Values above the number of negatives carry no information and are left out.
+        threshold: The lowest probability that is predicted as a link, for accuracy and macro-F1.
     """
-    true, false = _links(positive, negatives)
+    true, false = _link_scores(positive, negatives)
     scores = np.concatenate([true, false.ravel()])
     truth = np.arange(len(scores)) < len(true)
     _require_probabilities(scores)
@@ -262,32 +269,32 @@ def link_metrics(
 
 
 def _classes(truth: ArrayLike, predicted: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-    classes, guesses = np.asarray(truth), np.asarray(predicted)
-    if classes.ndim != 1 or classes.shape != guesses.shape or not len(classes):
+    classes, predictions = np.asarray(truth), np.asarray(predicted)
+    if classes.ndim != 1 or classes.shape != predictions.shape or not len(classes):
         raise DataError(
-            f"truth, predicted: must be two lists of one length, not empty (got shapes {classes.shape} and "
-            f"{guesses.shape}). Predict the examples that the truth is about."
+            f"truth, predicted: must be two lists of the same length, not empty (got shapes {classes.shape} and "
+            f"{predictions.shape}). Pass one prediction per example."
         )
-    return classes, guesses
+    return classes, predictions
 
 
-def _ranked(truth: ArrayLike, scores: ArrayLike) -> tuple[NDArray[np.bool_], Floats]:
-    """Truth and scores, checked."""
-    positive, ranks = np.asarray(truth, dtype=bool), np.asarray(scores, dtype=np.float64)
-    if positive.ndim != 1 or positive.shape != ranks.shape or not len(positive):
+def _checked(truth: ArrayLike, scores: ArrayLike) -> tuple[NDArray[np.bool_], Floats]:
+    """Convert and validate truth and scores."""
+    positive, values = np.asarray(truth, dtype=bool), np.asarray(scores, dtype=np.float64)
+    if positive.ndim != 1 or positive.shape != values.shape or not len(positive):
         raise DataError(
-            f"truth, scores: must be two lists of one length, not empty (got shapes {positive.shape} and "
-            f"{ranks.shape}). Score the examples that the truth is about."
+            f"truth, scores: must be two lists of the same length, not empty (got shapes {positive.shape} and "
+            f"{values.shape}). Pass one score per example."
         )
-    require_finite(ranks)
-    return positive, ranks
+    require_finite(values)
+    return positive, values
 
 
-def _links(positive: ArrayLike, negatives: ArrayLike) -> tuple[Floats, Floats]:
+def _link_scores(positive: ArrayLike, negatives: ArrayLike) -> tuple[Floats, Floats]:
     true, false = np.asarray(positive, dtype=np.float64), np.asarray(negatives, dtype=np.float64)
     if true.ndim != 1 or false.ndim != 2 or len(true) != len(false) or not false.size:
         raise DataError(
-            "positive, negatives: must be a list and a table with one row for each of its entries, not empty "
+            "positive, negatives: must be a list, and a table with one row for each of its entries, not empty "
             f"(got shapes {true.shape} and {false.shape}). Draw negatives for each positive."
         )
     require_finite(true)
@@ -296,18 +303,18 @@ def _links(positive: ArrayLike, negatives: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def _link_ranks(positive: ArrayLike, negatives: ArrayLike) -> Floats:
-    """The rank of each true link among its own negatives, from 1; a tie counts half a place.
+    """Return the rank of each true link among its own negatives, from 1. Each tie adds half a rank.
 
-    Half a place is the middle between the best and the worst that breaking the tie can do, as in TGB. A model that
-    scores everything alike comes out in the middle, not at the top.
+    This is the mean of the best and the worst rank under tie-breaking, as in TGB. A model that gives every pair the
+    same score ranks links in the middle, not at the top.
     """
-    true, false = _links(positive, negatives)
+    true, false = _link_scores(positive, negatives)
     own = true[:, None]
     return np.asarray(1 + (false > own).sum(axis=1) + (false == own).sum(axis=1) / 2, dtype=np.float64)
 
 
 def _counts_at_thresholds(positive: NDArray[np.bool_], scores: Floats) -> tuple[Floats, Floats]:
-    """How many positives and negatives score at or above each distinct score, from the highest down."""
+    """Count the positives and negatives at or above each distinct score, in descending order of scores."""
     order = np.argsort(-scores, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(scores[order])), len(scores) - 1)
     hits = np.cumsum(positive[order])[ends].astype(np.float64)
@@ -315,32 +322,34 @@ def _counts_at_thresholds(positive: NDArray[np.bool_], scores: Floats) -> tuple[
 
 
 def _hits_among(positive: NDArray[np.bool_], scores: Floats, k: int) -> float:
+    """Return the expected number of positives among the k highest scores under random tie-breaking."""
     _require_k(k)
     if k > len(scores):
-        raise DataError(f"k: must not be more than the {len(scores)} examples (got {k}). Take a smaller k.")
+        raise DataError(f"k: must not be more than the {len(scores)} examples (got {k}). Use a smaller k.")
     threshold = np.partition(scores, len(scores) - k)[len(scores) - k]
-    above, level = scores > threshold, scores == threshold
-    return float(positive[above].sum() + (k - above.sum()) * positive[level].mean())
+    above, tied = scores > threshold, scores == threshold
+    return float(positive[above].sum() + (k - above.sum()) * positive[tied].mean())
 
 
 def _require_k(k: int) -> None:
     if k < 1:
-        raise UsageError(f"k: must be at least 1 (got {k}).")
+        raise UsageError(f"k: must be at least 1 (got {k}). Try 1.")
 
 
-def _require_both(positive: NDArray[np.bool_], what: str, *, negatives: bool = True) -> None:
+def _require_examples(positive: NDArray[np.bool_], what: str, *, negatives: bool = True) -> None:
     if not positive.any() or (negatives and positive.all()):
         missing = "negative" if positive.any() else "positive"
-        raise DataError(f"truth: {what} needs at least one {missing} example (got none). Give more examples.")
+        raise DataError(f"truth: {what} needs at least one {missing} example (got none). Add examples.")
 
 
 def require_finite(scores: Floats) -> None:
-    """Refuse figures that are no numbers, naming the first."""
+    """Raise if a value is NaN or infinite, naming the first one."""
     bad = np.argwhere(~np.isfinite(scores))
     if len(bad):
-        place = tuple(int(number) for number in bad[0])
+        position = tuple(int(number) for number in bad[0])
+        shown = ", ".join(map(str, position))
         raise DataError(
-            f"scores: must be finite (got {scores[place]} at {', '.join(map(str, place))}, {len(bad):,} such in all). "
+            f"scores: must be finite (got {scores[position]} at {shown}, {len(bad):,} such in all). "
             "The model has diverged: lower the learning rate, or check the features."
         )
 

@@ -1,14 +1,13 @@
-"""Which labelled pairs train a model and which choose its best epoch.
+"""Split labelled pairs into a training part and a validation part that chooses the best epoch.
 
-All pairs are asked about as of one moment, so that there is no earlier and later among them, and the validation part
-is drawn by chance: it should be like the pairs that will be asked about, old and new accounts in their proportions.
-Each class gives its share. The draw is keyed by the two ids together: u with v and v with u, which to an undirected
-store are one pair, land on the same side, and neither the order of the rows nor accounts that the store meets later
-move it.
+All pairs are scored as of the same cut, so they have no order in time. The validation part is a stratified random
+sample: it should look like the pairs that will be scored, with old and new accounts in the same proportions. The random
+draw is a function of both ids together. (u, v) and (v, u), which are one pair in an undirected store, therefore land in
+the same part, and neither the row order nor accounts that are added to the store later change the split.
 
-Pairs with an account that has no event before the moment are left out and counted. As of then nobody could have named
-it, and a model would learn that strangers are links, because those who drew the non-links could only draw from those
-they knew.
+Pairs with an account that has no event before the cut are left out and counted. Such an account does not exist yet at
+the cut. Negatives are drawn among existing accounts only, so a model would learn that every pair with a new account is
+a link.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ from gtea.store.store import Store
 from gtea.store.time_units import Instant, date_text
 from gtea.tasks.labels import class_counts
 from gtea.tasks.pairs import Pairs
-from gtea.tasks.splits import check_validation_fraction, first_events, last_of_each
+from gtea.tasks.splits import check_validation_fraction, first_events, last_of_each_class
 
 
 @dataclass(frozen=True)
 class PairPart:
-    """The pairs of one part, and the cut that the graph has for them."""
+    """The pairs of one part, and their cut."""
 
     index: NDArray[np.int64]
-    """Places in the arrays of the pairs."""
+    """Indices into the arrays of the pairs."""
     as_of: int
-    """The stored time at and after which nothing may be seen by whoever works on this part."""
+    """The cut of this part, as a stored time: models see only events before it."""
     classes: dict[str, int]
 
     def __len__(self) -> int:
@@ -45,17 +44,17 @@ class PairPart:
 
 @dataclass(frozen=True)
 class PairSplit:
-    """Two parts that share no pair."""
+    """A training and a validation part without common pairs."""
 
     train: PairPart
     validation: PairPart
     left_out: dict[str, int]
-    """Pairs in no part, by reason."""
+    """The number of pairs in neither part, by reason."""
     unit: str
     """The unit of the stored times."""
 
     def describe(self) -> dict[str, Any]:
-        """Sizes, classes and cuts of the parts, ready for JSON."""
+        """Return the sizes, classes and cuts of the parts as JSON values."""
         facts: dict[str, Any] = {"split": "pairs by chance, each class its share", "left_out": self.left_out}
         for name, part in (("train", self.train), ("validation", self.validation)):
             facts[name] = {
@@ -70,30 +69,38 @@ class PairSplit:
 def split_pairs(
     pairs: Pairs, store: Store, *, fraction: float = 0.25, seed: int = 0, as_of: Instant | None = None
 ) -> PairSplit:
-    """Hold a share of labelled pairs back to choose the best epoch by; both parts see the graph as of ``as_of``."""
+    """Hold out a share of the labelled pairs for validation. Both parts see the graph as of ``as_of``.
+
+    Args:
+        pairs: The labelled pairs.
+        store: The store that holds their accounts.
+        fraction: The share of the pairs to hold out.
+        seed: The seed of the random draw.
+        as_of: The cut of both parts. Defaults to just after the last event.
+    """
     check_validation_fraction(fraction)
-    assert pairs.targets is not None, "only labelled pairs can be learnt from"
+    assert pairs.targets is not None, "training needs labelled pairs"
     cut = store.as_of(as_of).cut
     index = np.flatnonzero((first_events(store, pairs.src) < cut) & (first_events(store, pairs.dst) < cut))
-    _require_two(pairs, index, store, cut)
+    _require_two_classes(pairs, index, store, cut)
     order = index[np.argsort(_draws(pairs, store, seed)[index], kind="stable")]
-    held = last_of_each(pairs.targets[order], pairs.classes, fraction, "pairs")
+    held_out = last_of_each_class(pairs.targets[order], pairs.classes, fraction, "pairs")
     train, validation = (
         PairPart(np.sort(part), cut, class_counts(pairs.targets[part], pairs.classes))
-        for part in (order[~held], order[held])
+        for part in (order[~held_out], order[held_out])
     )
     return PairSplit(train, validation, {"account_has_no_event_yet": len(pairs) - len(index)}, store.unit)
 
 
 def _draws(pairs: Pairs, store: Store, seed: int) -> NDArray[np.uint64]:
-    """One random word a pair. A sum doesn't know which end comes first."""
+    """Draw one random word per pair. The sum makes it independent of the order of the two accounts."""
     state = stream(seed, Purpose.SPLIT)
     ends = [words(state, keys_of_nodes(store, nodes)) for nodes in (pairs.src, pairs.dst)]
     drawn: NDArray[np.uint64] = words(state, ends[0] + ends[1])
     return drawn
 
 
-def _require_two(pairs: Pairs, index: NDArray[np.int64], store: Store, cut: int) -> None:
+def _require_two_classes(pairs: Pairs, index: NDArray[np.int64], store: Store, cut: int) -> None:
     assert pairs.targets is not None
     counts = class_counts(pairs.targets[index], pairs.classes)
     present = {name: count for name, count in counts.items() if count}

@@ -1,4 +1,4 @@
-"""Pairs of accounts that a table or an array names: links to score, perhaps with the answer."""
+"""Pairs of accounts from a table or from arrays, with or without labels."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from numpy.typing import NDArray
 
 from gtea.errors import DataError
 from gtea.store.store import Store
-from gtea.tasks.accounts import Unknown, find_rows, refuse_missing_header
-from gtea.tasks.labels import add_weights, class_counts, encode
+from gtea.tasks.accounts import Unknown, find_rows, require_header
+from gtea.tasks.labels import class_counts, encode_classes, sum_weights
 from gtea.tasks.tables import SHOWN, Table, read_table
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Ordered pairs, each once."""
+    """Ordered pairs of accounts, without duplicates."""
 
     src: NDArray[np.int64]
     dst: NDArray[np.int64]
     targets: NDArray[np.int64] | None
-    """The place of each pair's class in ``classes``, or None if the table has no labels."""
+    """The index of each pair's class in ``classes``, or None if the table has no labels."""
     classes: tuple[str, ...]
     report: dict[str, Any]
+    """Counts of rows read, duplicate rows and unknown accounts."""
     weights: NDArray[np.float64] | None = None
-    """How much each pair counts in the loss; None where all count alike."""
+    """The weight of each pair in the loss; None if all weights are equal."""
 
     def __len__(self) -> int:
         return len(self.src)
@@ -41,22 +42,25 @@ def read_pairs(
     label: str | None = None,
     unknown: Unknown = "error",
 ) -> Pairs:
-    """Read pairs of accounts, in the order in which the table first names them.
+    """Read pairs of accounts, in the order of their first rows.
 
-    Rows that repeat a pair in the same order are folded if they agree and refused if they don't.
+    Duplicate rows of an ordered pair are merged if their labels agree and rejected if not.
 
     Args:
         source: A CSV, TSV or Parquet file, or a frame.
-        label: The column of classes; by default ``label``, if there is one.
-        unknown: ``skip`` leaves out pairs with an account that the store doesn't know, and counts them.
+        store: The store that holds the accounts.
+        src: The column of source account ids.
+        dst: The column of destination account ids.
+        label: The column of classes. Defaults to ``label``, if there is such a column.
+        unknown: ``"error"`` rejects pairs with an account that is not in the store; ``"skip"`` drops and counts them.
     """
     table = read_table(source, [src, dst, label or "label"], "pairs")
-    refuse_missing_header(store, table, table.columns[:2])
-    words = label or ("label" if "label" in table.columns else None)
-    texts = None if words is None else table.texts(words)
+    require_header(store, table, table.columns[:2])
+    label_column = label or ("label" if "label" in table.columns else None)
+    texts = None if label_column is None else table.texts(label_column)
     found = find_rows(store, table, (src, dst), unknown)
-    classes, targets = ((), None) if texts is None else encode(texts, found)
-    first, _ = _folded(found.nodes[0], found.nodes[1], targets, table.name, store)
+    classes, targets = ((), None) if texts is None else encode_classes(texts, found)
+    first, _ = _first_rows(found.nodes[0], found.nodes[1], targets, table.name, store)
     kept = np.sort(first)
     report = {
         "source": table.name,
@@ -69,7 +73,7 @@ def read_pairs(
     return Pairs(*ends, None if targets is None else targets[kept], classes, report)
 
 
-def pairs_of(
+def pairs_from_arrays(
     src: NDArray[np.int64],
     dst: NDArray[np.int64],
     targets: NDArray[np.int64],
@@ -78,14 +82,20 @@ def pairs_of(
     name: str,
     weights: NDArray[np.float64],
 ) -> Pairs:
-    """Labelled pairs that are given as arrays, in the store's order of accounts, whatever order the rows have.
+    """Build labelled pairs from arrays, sorted by node numbers. The row order has no effect.
 
-    Rows that repeat a pair are folded as in ``read_pairs``, and their weights add up.
+    Duplicate rows are merged as in ``read_pairs``, and their weights are added.
 
     Args:
-        name: What they are called in messages and in the report.
+        src: The source node of each row.
+        dst: The destination node of each row.
+        targets: The class of each row, as an index into ``classes``.
+        classes: The names of the classes.
+        store: The store that holds the accounts.
+        name: The name of the pairs in error messages and in the report.
+        weights: The weight of each row.
     """
-    first, group = _folded(src, dst, targets, name, store)
+    first, group = _first_rows(src, dst, targets, name, store)
     report = {
         "source": name,
         "rows": len(src),
@@ -93,15 +103,15 @@ def pairs_of(
         "repeated_rows": len(src) - len(first),
         "classes": class_counts(targets[first], classes),
     }
-    return Pairs(src[first], dst[first], targets[first], classes, report, add_weights(weights, group))
+    return Pairs(src[first], dst[first], targets[first], classes, report, sum_weights(weights, group))
 
 
-def _folded(
+def _first_rows(
     src: NDArray[np.int64], dst: NDArray[np.int64], targets: NDArray[np.int64] | None, name: str, store: Store
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The first row of each distinct pair, in the order of the accounts; and each row's number among those pairs."""
+    """Return the first row of each distinct pair, sorted by node numbers, and the index of each row's pair."""
     if not len(src):
-        raise DataError(f"{name}: must name at least one pair of accounts in {store.path.name} (got none).")
+        raise DataError(f"{name}: must name at least one pair of accounts in {store.path.name} (got none). Add pairs.")
     _, first, group = np.unique(src * store.num_nodes + dst, return_index=True, return_inverse=True)
     if targets is not None:
         clashing = np.unique(first[group[targets != targets[first][group]]])

@@ -1,7 +1,7 @@
-"""A small table read as text: labels, accounts to score, pairs.
+"""Small tables read as text: labels, accounts to score, pairs.
 
-Every value is taken as it is written. A reader that guesses types makes account 00123 the account 123, and these tables
-have to meet the ids of a store exactly.
+Values are never type-converted, because ids must match those of the store exactly. A reader that infers types would
+turn account 00123 into account 123.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from gtea.ingestion.table_files import (
 )
 
 Table = str | os.PathLike[str] | object
-"""A CSV, TSV or Parquet file (CSV and TSV perhaps gzipped), or a frame: anything with ``__arrow_c_stream__``."""
+"""A path to a CSV, TSV (both may be gzipped) or Parquet file, or a frame: anything with ``__arrow_c_stream__``."""
 
 SHOWN = 10
-"""How many of the rows or accounts that are wrong a message names."""
+"""How many invalid rows or accounts an error message lists."""
 
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table whose values can be asked for as text."""
+    """A table with columns that can be read as text."""
 
     name: str
     columns: tuple[str, ...]
@@ -50,18 +50,18 @@ class TextTable:
         return len(self.values[0]) if self.values else 0
 
     def ids(self, column: str) -> pa.ChunkedArray:
-        """A column of account ids: text, or whole numbers by their decimal form. A missing one is an error."""
+        """Return a column of account ids as text. Integers become decimal strings. Missing ids raise."""
         kind = _plain(self._column(column)).type
         whole = pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0)
         if not (whole or _is_text(kind) or pa.types.is_null(kind)):
             raise DataError(
                 f"{self.name}, column {column!r}: account ids must be text or whole numbers (got type {kind}). "
-                "Convert the column; a float can't tell ids above 2^53 apart."
+                "Convert the column; floats can't represent all ids above 2^53."
             )
         return self.texts(column)
 
     def texts(self, column: str) -> pa.ChunkedArray:
-        """A column as text. A missing, empty or blank value is an error that names its row."""
+        """Return a column as text. Missing, empty and blank values raise an error that names their rows."""
         try:
             texts = _plain(self._column(column)).cast(pa.large_string())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -70,11 +70,11 @@ class TextTable:
                 f"{self.name}, column {column!r}: must be text or numbers (got type {kind}). Convert the column."
             ) from error
         blank = pc.equal(pc.utf8_trim_whitespace(pc.fill_null(texts, "")), "")
-        self.refuse(np.flatnonzero(np.asarray(blank)), column, "must not be empty (got nothing)", "Fill it in")
+        self.reject_records(np.flatnonzero(np.asarray(blank)), column, "must not be empty (got nothing)", "Fill it in")
         return texts
 
-    def refuse(self, records: NDArray[np.int64], column: str, rule: str, remedy: str) -> None:
-        """Stop, naming the first rows that break a rule, if any do."""
+    def reject_records(self, records: NDArray[np.int64], column: str, rule: str, remedy: str) -> None:
+        """Raise an error that lists the first of the given records; do nothing if there are none."""
         if not len(records):
             return
         rows = self.rows(records[:SHOWN])
@@ -83,7 +83,7 @@ class TextTable:
         raise DataError("\n".join(shown) + f"{more}. {remedy}, or drop the row.")
 
     def rows(self, records: NDArray[np.int64]) -> list[int]:
-        """Where records stand: lines of a text file as an editor counts them; in Parquet and frames the first is 1."""
+        """Return the row numbers of records: line numbers in a text file, otherwise counted from 1."""
         if self.path is None or self.layout is None:
             return [int(record) + 1 for record in records]
         return lines_of_records(self.path, self.layout, [int(record) for record in records], 0).accepted
@@ -91,7 +91,7 @@ class TextTable:
     def _column(self, name: str) -> pa.ChunkedArray:
         require_columns(self.name, (name,), self.columns)
         if self.columns.count(name) > 1:
-            raise UsageError(f"{self.name}: has more than one column {name!r}. Rename the others.")
+            raise UsageError(f"{self.name}: has more than one column {name!r}. Rename the duplicates.")
         return self.values[self.columns.index(name)]
 
 
@@ -99,14 +99,15 @@ def read_table(source: Table, wanted: Sequence[str], kind: str) -> TextTable:
     """Read a file or frame.
 
     Args:
-        wanted: Columns that are expected to be there; they tell which delimiter a text file has.
-        kind: What a frame is called in messages.
+        source: A path or a frame.
+        wanted: Expected column names. They are used to detect the delimiter of a text file.
+        kind: The name of a frame in error messages.
     """
     if not isinstance(source, str | os.PathLike):
         return _frame(source, f"{kind} frame")
     files = find_files([source])
     if len(files) > 1:
-        raise UsageError(f"{source}: must be one file (got {len(files)}). Name it.")
+        raise UsageError(f"{source}: must be one file (got {len(files)}). Pass the path of one file.")
     (path,) = files
     declared = file_format(path, "auto")
     if declared == "parquet":
@@ -115,7 +116,7 @@ def read_table(source: Table, wanted: Sequence[str], kind: str) -> TextTable:
 
 
 def _csv(path: Path, layout: CsvLayout) -> TextTable:
-    # The header is read as a record like the others and cut off: skipping it fails where nothing follows it.
+    # Read the header as a record and slice it off: skipping it fails if no record follows.
     names = [f"c{i}" for i in range(len(layout.columns))]
     try:
         table = pyarrow.csv.read_csv(
@@ -129,7 +130,7 @@ def _csv(path: Path, layout: CsvLayout) -> TextTable:
         place = f"{path.name}, row {rejected[0]}" if rejected else path.name
         raise DataError(
             f"{place}: must be well-formed UTF-8 with as many columns as the header, {len(layout.columns)} "
-            f"(got {str(error).splitlines()[0]!r}). Mend the line."
+            f"(got {str(error).splitlines()[0]!r}). Fix the line."
         ) from error
     except OSError as error:
         raise DataError(f"{path.name}: can't be read ({error}). Check that the file is whole.") from error
@@ -138,7 +139,7 @@ def _csv(path: Path, layout: CsvLayout) -> TextTable:
 
 def _parquet(path: Path) -> TextTable:
     try:
-        # Not pq.read_table: it would make columns of folders called key=value on the way to the file.
+        # Not pq.read_table: it adds a column for every parent folder named key=value.
         with pq.ParquetFile(path) as file:
             table = file.read()
     except (pa.ArrowInvalid, OSError) as error:
@@ -158,7 +159,7 @@ def _frame(frame: Any, name: str) -> TextTable:
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         first = str(error).splitlines()[0]
         raise DataError(f"{name}: can't be turned into Arrow ({first}). Give each column a single type.") from error
-    # A pandas frame that was filtered brings its index along.
+    # pandas exports the index of a filtered frame as a column.
     names = [column for column in table.column_names if not column.startswith("__index_level_")]
     if not names:
         raise DataError(f"{name}: must have at least one column (got none). Pass the accounts as a column.")
@@ -166,7 +167,7 @@ def _frame(frame: Any, name: str) -> TextTable:
 
 
 def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Values without the dictionary they may be packed in; a float that is not a number is a missing value."""
+    """Decode dictionary-encoded values, and turn NaN into null."""
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     if pa.types.is_floating(values.type):

@@ -1,4 +1,4 @@
-"""How sure a figure is: over the examples that it was measured on, and over folds or seeds."""
+"""Uncertainty of metrics: over the examples they were measured on, and over folds or seeds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gtea.tasks.metrics import require_finite
 
 @dataclass(frozen=True)
 class Interval:
-    """A figure and how far it may be off."""
+    """A metric and the bounds of its confidence interval."""
 
     value: float
     low: float
@@ -30,12 +30,16 @@ def bootstrap_interval(
     num_resamples: int = 1000,
     seed: int = 0,
 ) -> Interval:
-    """The percentile bootstrap interval of ``metric(*arrays)``: rows are drawn again, with replacement, jointly.
+    """Compute a percentile bootstrap interval of ``metric(*arrays)``. All arrays are resampled with the same rows.
 
     Args:
-        arrays: What the metric takes, all with one row an example.
-        strata: A number for each example. Each stratum keeps its size in every draw; give the truth here, or a rare
-            class may not be drawn at all and the metric be undefined.
+        metric: A function of the arrays.
+        arrays: The arguments of the metric, each with one row per example.
+        strata: The stratum of each example. Every resample keeps the size of each stratum. Pass the true classes here;
+            otherwise a resample may miss a rare class, and the metric is undefined.
+        level: The confidence level.
+        num_resamples: The number of resamples.
+        seed: The seed of the resampling.
     """
     if not 0 < level < 1 or num_resamples < 1:
         raise UsageError(
@@ -43,7 +47,8 @@ def bootstrap_interval(
             f"(got {level} and {num_resamples}). Try 0.95 and 1000."
         )
     if len({len(array) for array in arrays}) != 1 or not len(arrays[0]):
-        raise DataError(f"arrays: must have the same length, not 0 (got {[len(array) for array in arrays]}).")
+        lengths = [len(array) for array in arrays]
+        raise DataError(f"arrays: must have the same length, not 0 (got {lengths}). Pass one row per example.")
     rng = np.random.default_rng(seed)
     groups = _groups(len(arrays[0]), strata)
     values = np.empty(num_resamples)
@@ -55,10 +60,10 @@ def bootstrap_interval(
 
 
 def mean_and_std(values: Sequence[float]) -> tuple[float, float]:
-    """The mean over folds or seeds and the sample standard deviation (n - 1); of a single value, 0."""
+    """Return the mean over folds or seeds and the sample standard deviation (n - 1), which is 0 for a single value."""
     numbers = np.asarray(values, dtype=np.float64)
     if numbers.ndim != 1 or not len(numbers):
-        raise DataError(f"values: must be at least one number (got shape {numbers.shape}).")
+        raise DataError(f"values: must be at least one number (got shape {numbers.shape}). Pass a flat list.")
     require_finite(numbers)
     return float(numbers.mean()), float(numbers.std(ddof=1)) if len(numbers) > 1 else 0.0
 
@@ -66,7 +71,9 @@ def mean_and_std(values: Sequence[float]) -> tuple[float, float]:
 def _groups(length: int, strata: ArrayLike | None) -> list[NDArray[np.int64]]:
     if strata is None:
         return [np.arange(length)]
-    kinds = np.asarray(strata)
-    if kinds.shape != (length,):
-        raise DataError(f"strata: must name one stratum for each of {length} examples (got shape {kinds.shape}).")
-    return [np.flatnonzero(kinds == kind) for kind in np.unique(kinds)]
+    labels = np.asarray(strata)
+    if labels.shape != (length,):
+        raise DataError(
+            f"strata: must name one stratum for each of {length} examples (got shape {labels.shape}). Pass one per row."
+        )
+    return [np.flatnonzero(labels == label) for label in np.unique(labels)]

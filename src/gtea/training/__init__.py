@@ -1,1 +1,1 @@
-"""Training: loops, checkpoints, and runs that can be taken up again."""
+"""Training: tasks, the training loop, checkpoints and resumable runs."""

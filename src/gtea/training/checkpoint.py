@@ -1,6 +1,7 @@
-"""What training has reached, in one file that is replaced in one step.
+"""Training checkpoints: one file that is replaced atomically.
 
-Batches and dropout are pure functions of (seed, epoch, batch), so weights, moments and a few counters are all there is.
+Batches and dropout are pure functions of (seed, epoch, batch). A checkpoint therefore needs only the weights, the
+optimiser state and a few counters.
 """
 
 from __future__ import annotations
@@ -25,22 +26,22 @@ TREES = "trees.safetensors"
 
 @dataclass(frozen=True)
 class TrainingProgress:
-    """How far training has come."""
+    """The counters of a training run."""
 
     epoch: int = 0
     batch: int = 0
-    """Batches of this epoch that are done."""
+    """The number of completed batches in this epoch."""
     loss_sum: float = 0.0
-    """Over the examples of this epoch's batches."""
+    """The sum of the losses of this epoch's examples."""
     num_examples: int = 0
     best_epoch: int = -1
     best_metric: float = float("-inf")
     history: list[dict[str, Any]] = field(default_factory=list)
-    """One row an epoch, as in metrics.jsonl."""
+    """One row per epoch, as in metrics.jsonl."""
     finished: bool = False
 
     def after_batch(self, loss: float, examples: int) -> TrainingProgress:
-        """One batch further."""
+        """Return the counters after one more batch."""
         return replace(
             self,
             batch=self.batch + 1,
@@ -51,7 +52,7 @@ class TrainingProgress:
 
 @dataclass
 class TrainingState:
-    """The network being trained, its optimiser, the best weights so far, and the counters."""
+    """The network, its optimiser, the best weights so far, and the counters."""
 
     network: nn.Module
     optimiser: torch.optim.Optimizer
@@ -59,11 +60,11 @@ class TrainingState:
     progress: TrainingProgress = field(default_factory=TrainingProgress)
 
     def save(self, folder: Path) -> None:
-        """Replace the checkpoint."""
+        """Write the checkpoint, replacing the previous one."""
         tensors = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
         tensors |= {f"best.{name}": tensor for name, tensor in self.best.items()}
-        for number, moments in self.optimiser.state_dict()["state"].items():
-            tensors |= {f"optimiser.{number}.{name}": value for name, value in moments.items()}
+        for number, values in self.optimiser.state_dict()["state"].items():
+            tensors |= {f"optimiser.{number}.{name}": value for name, value in values.items()}
         content = save(
             {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()},
             {"progress": json.dumps(asdict(self.progress))},
@@ -72,7 +73,7 @@ class TrainingState:
             stream.write(content)
 
     def load(self, folder: Path) -> bool:
-        """Take up the checkpoint; False if there is none yet."""
+        """Restore the checkpoint. Return False if there is none yet."""
         path = folder / CHECKPOINT
         try:
             content = path.read_bytes()
@@ -81,20 +82,20 @@ class TrainingState:
         try:
             tensors, progress = load(content), _metadata(content)["progress"]
         except (SafetensorError, KeyError, ValueError, struct.error) as error:
-            raise ModelError(f"{path}: can't be read ({error}). Delete it to begin the run again.") from error
+            raise ModelError(f"{path}: can't be read ({error}). Delete it to restart the run.") from error
         self.network.load_state_dict(_part(tensors, "network."))
         self.best = _part(tensors, "best.")
         state: dict[int, dict[str, Tensor]] = {}
         for name, tensor in _part(tensors, "optimiser.").items():
-            number, _, moment = name.partition(".")
-            state.setdefault(int(number), {})[moment] = tensor
+            number, _, key = name.partition(".")
+            state.setdefault(int(number), {})[key] = tensor
         self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": state})
         self.progress = TrainingProgress(**json.loads(progress))
         return True
 
 
 def _metadata(content: bytes) -> dict[str, str]:
-    """The strings that safetensors keeps in its header: 8 bytes of length, then JSON."""
+    """Return the metadata in the safetensors header: 8 bytes of length, then JSON."""
     (length,) = struct.unpack("<Q", content[:8])
     metadata: dict[str, str] = json.loads(content[8 : 8 + length])["__metadata__"]
     return metadata
@@ -105,13 +106,13 @@ def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 
 def save_module(module: nn.Module, path: Path) -> None:
-    """Keep the weights and buffers of a module."""
+    """Write the weights and buffers of a module."""
     with atomic_write(path) as stream:
         stream.write(save({name: tensor.detach().cpu() for name, tensor in module.state_dict().items()}))
 
 
 def load_module(module: nn.Module, path: Path) -> bool:
-    """Load what ``save_module`` kept; False if there is nothing yet."""
+    """Load the file of ``save_module``. Return False if there is none yet."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -119,5 +120,5 @@ def load_module(module: nn.Module, path: Path) -> bool:
     try:
         module.load_state_dict(load(content))
     except (SafetensorError, RuntimeError) as error:
-        raise ModelError(f"{path}: can't be read ({error}). Delete it to begin the run again.") from error
+        raise ModelError(f"{path}: can't be read ({error}). Delete it to restart the run.") from error
     return True

@@ -1,7 +1,7 @@
-"""From a task to a saved model, for accounts and for links: fit the trees, train the network, evaluate, save.
+"""Train a task and save its model: fit the trees, train the network, evaluate, save.
 
-A killed run resumes to the same bytes: batches and dropout are pure functions of the place in the run, the trees are
-kept in a file of their own, and the network in a checkpoint.
+A killed run resumes to the same bytes. Batches and dropout are pure functions of the position in the run, fitted trees
+are kept in a file, and the network is kept in a checkpoint.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ Network = TypeVar("Network", bound=nn.Module)
 
 
 class Task(Protocol[Network]):
-    """What is to be trained, on what, and where it goes."""
+    """A training task: the data, the settings and the output folder."""
 
     @property
     def store(self) -> Store:
-        """The events."""
+        """The store with the events."""
 
     @property
     def split(self) -> Split | LinkSplit | PairSplit:
-        """Which examples train, validate and test, and what each part may see."""
+        """The training, validation and test examples, and the cut of each part."""
 
     @property
     def config(self) -> RunConfig:
@@ -56,63 +56,63 @@ class Task(Protocol[Network]):
 
     @property
     def folder(self) -> Path:
-        """Where the run and its model are kept."""
+        """The folder of the run and its model."""
 
     @property
     def device(self) -> torch.device:
-        """What computes."""
+        """The device to train on."""
 
-    def choices(self) -> dict[str, Any]:
-        """What decides the weights besides settings, split and store."""
+    def identity(self) -> dict[str, Any]:
+        """Everything that determines the weights in addition to settings, split and store."""
 
-    def answers(self) -> dict[str, Any]:
-        """The task and what its answers mean, for the model's config.json."""
+    def outputs(self) -> dict[str, Any]:
+        """The kind of task and the meaning of the model's outputs, for config.json."""
 
     def neighbour_labels(self) -> NeighbourLabels | None:
-        """The labels of the training part; None if accounts have no labels."""
+        """The training labels; None if the task has no labelled accounts."""
 
     def network(self, spec: InputSpec) -> Network:
-        """The network before training."""
+        """The initial network."""
 
     def objective(self, network: Network, preprocessing: Preprocessing) -> Objective[Any]:
-        """How to train and validate the network."""
+        """The training objective of the network."""
 
     def evaluate(self, network: Network, preprocessing: Preprocessing) -> dict[str, Any]:
-        """The metrics of the validation and test part, each on the graph that it may see."""
+        """The metrics of the validation and test parts, each as of its own cut."""
 
 
 def train_task(task: Task[Network], listener: TrainingListener, *, resume: bool = False) -> SavedModel:
-    """Train, keep the best weights by the validation part, evaluate them once on the test part, and save.
+    """Train, keep the best weights by the validation metric, evaluate them once on the test part, and save the model.
 
-    Resuming a finished run returns its model: writing the files again would put a whole model at risk.
+    Resuming a finished run returns its model. The files are not written again: a crash could corrupt a complete model.
     """
-    began = time.monotonic()
-    _enter(task, resume=resume)
+    started = time.monotonic()
+    _check_folder(task, resume=resume)
     if resume and run_record.finished(task.folder):
         run_record.discard_checkpoint(task.folder)
         return load_model(task.folder)
     fitted = _fit(task, listener, resume=resume)
     metrics = task.evaluate(fitted.network, fitted.preprocessing)
-    model = _saved(task, fitted, metrics, time.monotonic() - began)
+    model = _saved_model(task, fitted, metrics, time.monotonic() - started)
     save_model(task.folder, model, model_card(model))
     run_record.discard_checkpoint(task.folder)
     return model
 
 
 def train_for_validation(task: Task[Network], listener: TrainingListener, *, resume: bool = False) -> TrainingProgress:
-    """Train and validate only: the test part is not scored, and no model is saved."""
-    _enter(task, resume=resume)
+    """Train and validate only. The test part is not scored, and no model is saved."""
+    _check_folder(task, resume=resume)
     return _fit(task, listener, resume=resume).progress
 
 
 def run_identity(task: Task[Network]) -> run_record.RunIdentity:
-    """Everything that decides the bytes of a task's weights."""
-    kind = {"kind": task.answers()["task"], **task.choices(), "split": task.split.describe()}
+    """Everything that determines the bytes of a task's weights."""
+    kind = {"kind": task.outputs()["task"], **task.identity(), "split": task.split.describe()}
     return run_record.RunIdentity(task.config.to_json(), kind, task.store.digest, run_record.threads(), arithmetic())
 
 
-def _enter(task: Task[Network], *, resume: bool) -> None:
-    """Refuse a folder that is not free, or holds another run than the one to go on with."""
+def _check_folder(task: Task[Network], *, resume: bool) -> None:
+    """Raise if the folder is not empty or, when resuming, if it holds a different run."""
     if resume:
         run_record.resume(task.folder, run_identity(task))
     else:
@@ -121,21 +121,21 @@ def _enter(task: Task[Network], *, resume: bool) -> None:
 
 @dataclass(frozen=True)
 class _Fitted(Generic[Network]):
-    """A network with its best weights, and how it got there."""
+    """A trained network and its training record."""
 
     preprocessing: Preprocessing
     network: Network
     progress: TrainingProgress
     seconds: dict[str, float]
-    """How long each step took, since the run began or was resumed."""
+    """The duration of each step since the run was started or resumed."""
 
 
 @flush_denormals()
 def _fit(task: Task[Network], listener: TrainingListener, *, resume: bool) -> _Fitted[Network]:
-    """Learn the preprocessing, build the network, fit its trees if it has any, and train it."""
+    """Fit the preprocessing, build the network, fit its trees if it has any, and train it."""
     torch.use_deterministic_algorithms(True)
     entry = entry_of(task.config.model)
-    clock = _Clock()
+    timer = _StepTimer()
     preprocessing = preprocessing_for(
         task.store,
         task.split.train.as_of,
@@ -145,24 +145,24 @@ def _fit(task: Task[Network], listener: TrainingListener, *, resume: bool) -> _F
     )
     network = task.network(input_spec(preprocessing)).to(task.device)
     if not resume:
-        # Not earlier: settings or data that turn out to be impossible leave no run behind.
+        # Only now: a run that fails on invalid settings or data must not leave a folder behind.
         run_record.begin(task.folder, run_identity(task))
     objective = task.objective(network, preprocessing)
-    clock.lap("preparation")
+    timer.lap("preparation")
     if not entry.fitted_in_epochs:
-        progress = _fit_at_once(network, objective, task.config.train.metric)
-        clock.lap("training")
-        return _Fitted(preprocessing, network, progress, clock.seconds)
+        progress = _fit_without_epochs(network, objective, task.config.train.metric)
+        timer.lap("training")
+        return _Fitted(preprocessing, network, progress, timer.seconds)
     if entry.has_trees:
-        fit_hybrid_trees(network, objective, task.folder, resume=resume)
-        clock.lap("trees")
+        _fit_hybrid_trees(network, objective, task.folder, resume=resume)
+        timer.lap("trees")
     progress = _train_network(task, network, objective, listener, resume=resume)
-    clock.lap("training")
-    return _Fitted(preprocessing, network, progress, clock.seconds)
+    timer.lap("training")
+    return _Fitted(preprocessing, network, progress, timer.seconds)
 
 
-class _Clock:
-    """Times the steps of a run."""
+class _StepTimer:
+    """Measures the duration of each step of a run."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -174,8 +174,8 @@ class _Clock:
         self._last = now
 
 
-def fit_hybrid_trees(network: nn.Module, objective: Objective[Any], folder: Path, *, resume: bool) -> None:
-    """Fit the trees of a hybrid before its network is trained; a resumed run takes the ones it has."""
+def _fit_hybrid_trees(network: nn.Module, objective: Objective[Any], folder: Path, *, resume: bool) -> None:
+    """Fit the trees of a hybrid before its network is trained. A resumed run loads them if they are already fitted."""
     trees = cast(TabularModel, network.get_submodule("tree"))
     if resume and load_module(trees, folder / TREES):
         return
@@ -183,10 +183,10 @@ def fit_hybrid_trees(network: nn.Module, objective: Objective[Any], folder: Path
     save_module(trees, folder / TREES)
 
 
-def _fit_at_once(network: nn.Module, objective: Objective[Any], metric: str) -> TrainingProgress:
-    """Without epochs there is nothing to resume: a killed run begins again."""
-    kinds = np.split(np.arange(sum(objective.sizes)), np.cumsum(objective.sizes)[:-1])
-    examples = [(objective.make(items, 0), *objective.targets_of(items)) for items in kinds]
+def _fit_without_epochs(network: nn.Module, objective: Objective[Any], metric: str) -> TrainingProgress:
+    """Fit a model that has no epochs. There is nothing to resume: a killed run starts again."""
+    groups = np.split(np.arange(sum(objective.sizes)), np.cumsum(objective.sizes)[:-1])
+    examples = [(objective.make_batch(items, 0), *objective.targets_of(items)) for items in groups]
     cast(TabularModel, network).fit(*(torch.cat(parts) for parts in zip(*examples, strict=True)))
     return TrainingProgress(finished=True, best_metric=objective.validate()[metric])
 
@@ -194,14 +194,14 @@ def _fit_at_once(network: nn.Module, objective: Objective[Any], metric: str) -> 
 def _train_network(
     task: Task[Network], network: Network, objective: Objective[Any], listener: TrainingListener, *, resume: bool
 ) -> TrainingProgress:
-    """Train in epochs; leaves the network with its best weights."""
+    """Train in epochs, and load the best weights into the network."""
     config = task.config
     optimiser = torch.optim.Adam(network.parameters(), lr=config.train.lr, weight_decay=config.train.weight_decay)
     state = TrainingState(network, optimiser, {})
     if resume:
         state.load(task.folder)
     loader = Loader(
-        objective.make,
+        objective.make_batch,
         objective.sizes,
         batch_size=config.sampling.batch_size,
         seed=config.train.seed,
@@ -212,12 +212,12 @@ def _train_network(
     return state.progress
 
 
-def _saved(task: Task[Network], fitted: _Fitted[Network], metrics: dict[str, Any], seconds: float) -> SavedModel:
+def _saved_model(task: Task[Network], fitted: _Fitted[Network], metrics: dict[str, Any], seconds: float) -> SavedModel:
     progress = fitted.progress
     return SavedModel(
         {name: tensor.detach().cpu() for name, tensor in fitted.network.state_dict().items()},
         {
-            **task.answers(),
+            **task.outputs(),
             "input": dataclasses.asdict(input_spec(fitted.preprocessing)),
             "run": task.config.to_json(),
         },

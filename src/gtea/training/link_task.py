@@ -1,7 +1,7 @@
-"""Training a link predictor from a store: which pairs have an event in the time to come?
+"""The link prediction task: which pairs will have an event?
 
-For each pair that does, one that doesn't is put beside it, drawn from what the part may see: anew in every epoch of
-training, always the same for validation and test.
+Each positive pair gets one negative, drawn from the graph as of the cut of its part. Training draws new negatives in
+every epoch. Validation and test negatives are fixed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from gtea.training.objective import Examples, Objective
 
 @dataclass(frozen=True)
 class LinkTask:
-    """What is to be trained, on what, and where it goes."""
+    """Train a link predictor on the events of a store."""
 
     store: Store
     split: LinkSplit
@@ -39,30 +39,30 @@ class LinkTask:
     folder: Path
     device: torch.device
 
-    def choices(self) -> dict[str, Any]:
-        """The split says it all."""
+    def identity(self) -> dict[str, Any]:
+        """Nothing: the split determines the examples."""
         return {}
 
-    def answers(self) -> dict[str, Any]:
-        """One answer: the probability of a link."""
+    def outputs(self) -> dict[str, Any]:
+        """One output: the probability of a link."""
         return {"task": "links"}
 
     def neighbour_labels(self) -> None:
-        """Accounts have no labels here."""
+        """None: accounts have no labels in this task."""
 
     def network(self, spec: InputSpec) -> nn.Module:
-        """The configured family and, of networks, the head that the configuration names."""
+        """The configured model. Networks have the configured link head."""
         return entry_of(self.config.model).predictor(self.config.model, spec, self.config.train.seed)
 
     def objective(self, network: nn.Module, preprocessing: Preprocessing) -> Objective[Any]:
-        """Binary cross-entropy of the training pairs and as many negatives."""
+        """Binary cross-entropy over the training pairs and as many negatives."""
         windows = [_Window(self, preprocessing, part) for part in self.split.train_parts]
         sizes = tuple(map(len, self.split.train_parts))
-        before = np.cumsum((0, *sizes))
+        offsets = np.cumsum((0, *sizes))
 
-        def make(items: NDArray[np.int64], epoch: int) -> Any:
-            window = int(np.searchsorted(before, items[0], side="right")) - 1
-            return windows[window].batch(items - before[window], epoch)
+        def make_batch(items: NDArray[np.int64], epoch: int) -> Any:
+            window = int(np.searchsorted(offsets, items[0], side="right")) - 1
+            return windows[window].batch(items - offsets[window], epoch)
 
         def targets_of(items: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
             # The positives come first.
@@ -87,10 +87,10 @@ class LinkTask:
             true, false = evaluation.probabilities()
             return link_metrics(true, false, threshold=best_threshold(true, false))
 
-        return Objective(make, sizes, targets_of, loss_of, validate, examples)
+        return Objective(make_batch, sizes, targets_of, loss_of, validate, examples)
 
     def evaluate(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
-        """Each part on the graph that it may see; accuracy and F1 at the threshold that suits the validation part."""
+        """The metrics of each part, as of its own cut. The threshold is chosen on the validation part."""
         validation = _Evaluation(
             self, network, _batches(self, preprocessing, self.split.validation), self.split.validation
         ).probabilities()
@@ -106,7 +106,7 @@ class LinkTask:
         }
 
     def _trees_alone(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
-        """The metrics of a hybrid's trees without its network: what a user would have got from trees."""
+        """The test metrics of a hybrid's trees without its network, for comparison."""
         if not entry_of(self.config.model).has_trees:
             return {}
         trees = network.get_submodule("tree")
@@ -117,26 +117,26 @@ class LinkTask:
         return {"test_trees_alone": link_metrics(*test, threshold=best_threshold(*validation))}
 
 
-def _batches(run: LinkTask, preprocessing: Preprocessing, part: LinkPart) -> PairBatches:
-    return entry_of(run.config.model).pair_batches(run.store, part.as_of, preprocessing, run.config)
+def _batches(task: LinkTask, preprocessing: Preprocessing, part: LinkPart) -> PairBatches:
+    return entry_of(task.config.model).pair_batches(task.store, part.as_of, preprocessing, task.config)
 
 
 class _Window:
-    """The pairs of a window of training, and the negatives beside them, drawn anew in every epoch."""
+    """The positives of a training window, and negatives that are redrawn in every epoch."""
 
-    def __init__(self, run: LinkTask, preprocessing: Preprocessing, part: LinkPart) -> None:
+    def __init__(self, task: LinkTask, preprocessing: Preprocessing, part: LinkPart) -> None:
         self._part = part
-        self._pairs = _batches(run, preprocessing, part)
-        self._negatives = NegativeSampler(run.store.as_of(part.as_of), run.config.train.seed)
+        self._pairs = _batches(task, preprocessing, part)
+        self._negatives = NegativeSampler(task.store.as_of(part.as_of), task.config.train.seed)
 
     def batch(self, items: NDArray[np.int64], epoch: int) -> Any:
-        """Some positives, then as many negatives."""
+        """Build a batch of some positives, followed by as many negatives."""
         return self._pairs.batch(*self._ends(items, epoch), epoch)
 
     def examples(self, preprocessing: Preprocessing) -> Tensor:
-        """Of all positives and the first epoch's negatives, the pairs' statistics as ranks."""
+        """Return the rank-scaled statistics of all positives and of the negatives of the first epoch."""
         rows = ranked_statistics(self._negatives.view, preprocessing)
-        assert rows is not None, "who asks for statistics has a model with statistics"
+        assert rows is not None, "a hybrid has pair statistics"
         return rows(*self._ends(np.arange(len(self._part)), 0))
 
     def _ends(self, items: NDArray[np.int64], epoch: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -146,16 +146,16 @@ class _Window:
 
 
 class _Evaluation:
-    """The pairs of a part, and one fixed negative for each."""
+    """The positives of a part, and one fixed negative for each."""
 
-    def __init__(self, run: LinkTask, network: nn.Module, batches: PairBatches, part: LinkPart) -> None:
-        view = run.store.as_of(part.as_of)
+    def __init__(self, task: LinkTask, network: nn.Module, batches: PairBatches, part: LinkPart) -> None:
+        view = task.store.as_of(part.as_of)
         self._part = part
-        self._drawn = NegativeSampler(view, run.config.train.seed).draw(part.src, np.arange(len(part)))
-        self._scorer = LinkScorer(network, batches, run.config.sampling.batch_size, run.device)
+        self._drawn = NegativeSampler(view, task.config.train.seed).draw(part.src, np.arange(len(part)))
+        self._scorer = LinkScorer(network, batches, task.config.sampling.batch_size, task.device)
 
     def probabilities(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Of the positives, and of the negatives as a column."""
+        """Return the probabilities of the positives, and those of the negatives as a column."""
         part = self._part
         positive = self._scorer.probabilities(part.src, part.dst)
         return positive, self._scorer.probabilities(part.src, self._drawn)[:, None]

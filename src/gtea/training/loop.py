@@ -1,4 +1,4 @@
-"""The training loop: batches, steps, and validation after each epoch. It knows nothing of the task."""
+"""The training loop: batches, optimiser steps, and validation after each epoch. Independent of the task."""
 
 from __future__ import annotations
 
@@ -26,87 +26,92 @@ METRICS = "metrics.jsonl"
 _CLIP_NORM = 5.0
 
 
-class Counted(Protocol):
-    """A batch, as far as the loop looks into it."""
+class _CountedBatch(Protocol):
+    """A batch that reports its number of events."""
 
     @property
     def num_events(self) -> int:
-        """How many events the encoders read."""
+        """The number of events that the encoders read."""
 
 
-Made = TypeVar("Made", bound=Counted)
+Batch = TypeVar("Batch", bound=_CountedBatch)
 
 
 @dataclass(frozen=True)
 class TrainingReport:
-    """Where training stands, after each batch and once more after each epoch."""
+    """Progress of a run. Sent after each batch, and again after each epoch."""
 
     folder: Path
     epoch: int
     epochs: int
-    """The most there may be; patience may end the run before."""
+    """The maximum number of epochs; early stopping may end the run before."""
     done: float
-    """The share of this epoch's batches."""
+    """The share of this epoch's batches that is done."""
     loss: float
-    """Of the batch; after the epoch, its mean."""
+    """The loss of the batch or, after the epoch, the mean loss."""
     events_per_second: float
-    """Since training began or was resumed, judging included."""
+    """Throughput since training was started or resumed, including validation."""
     metric: str
     best: float | None
-    """Of that metric on the validation part, so far."""
+    """The best value of ``metric`` on the validation part so far."""
     row: Mapping[str, Any] | None = None
-    """After the epoch: its row of metrics.jsonl."""
+    """After an epoch: its row of metrics.jsonl."""
 
 
 TrainingListener = Callable[[TrainingReport], None]
 
 
 class DivergenceError(ModelError):
-    """The loss is no number any more: these settings lead nowhere, others may."""
+    """The loss is NaN or infinite. Other settings may work."""
 
 
 def no_report(report: TrainingReport) -> None:
-    """The listener of somebody who doesn't care."""
+    """A listener that does nothing."""
 
 
 def train(
     state: TrainingState,
-    loader: Loader[Made],
-    loss_of: Callable[[NDArray[Any], Made], Tensor],
+    loader: Loader[Batch],
+    loss_of: Callable[[NDArray[Any], Batch], Tensor],
     validate: Callable[[], Mapping[str, float]],
     config: TrainConfig,
     folder: Path,
     listener: TrainingListener,
 ) -> None:
-    """Train until the metric stops rising; leaves the best weights in ``state.best``.
+    """Train until the validation metric stops improving. The best weights end up in ``state.best``.
 
     Args:
-        loss_of: The mean loss over the items of a batch.
-        validate: The validation metrics of the network as it is.
+        state: The network, its optimiser and the counters. They may come from a checkpoint.
+        loader: The batches of an epoch.
+        loss_of: Returns the mean loss over the items of a batch.
+        validate: Returns the validation metrics of the current weights.
+        config: The training settings.
+        folder: The folder of the checkpoint and metrics.jsonl.
+        listener: Called after each batch and each epoch.
     """
-    watch = _Watch(checkpoint_seconds())
+    stopwatch = _Stopwatch(checkpoint_seconds())
     while not state.progress.finished:
         epoch = state.progress.epoch
         for group in state.optimiser.param_groups:
-            group["lr"] = learning_rate(config, epoch)
+            group["lr"] = _learning_rate(config, epoch)
         for items, batch in loader.epoch(epoch, start=state.progress.batch):
             loss = _step(state, loss_of, items, batch, config)
-            watch.count(batch.num_events)
+            stopwatch.count(batch.num_events)
             state.progress = state.progress.after_batch(loss, len(items))
-            listener(_report(state, config, folder, watch, epoch, state.progress.batch / len(loader), loss))
-            if watch.due():
+            listener(_report(state, config, folder, stopwatch, epoch, state.progress.batch / len(loader), loss))
+            if stopwatch.due():
                 state.save(folder)
         _end_epoch(state, validate, config)
-        # Before the checkpoint: a run that dies between the two does the epoch again and writes the same row. The other
-        # way round, one that had just finished would never write its last row.
+        # Before the checkpoint: a run that is killed between the two repeats the epoch and writes the same row. In the
+        # reverse order, a run killed after its last epoch would never write the last row.
         _write_history(state, folder)
         state.save(folder)
         row = state.progress.history[-1]
-        listener(replace(_report(state, config, folder, watch, epoch, 1.0, row["loss"]), row=row))
+        listener(replace(_report(state, config, folder, stopwatch, epoch, 1.0, row["loss"]), row=row))
 
 
-def learning_rate(config: TrainConfig, epoch: int) -> float:
-    """A pure function of the epoch: nothing to save, nothing to restore."""
+def _learning_rate(config: TrainConfig, epoch: int) -> float:
+    """Return the learning rate of an epoch. It is a pure function, so checkpoints do not store it."""
     if config.schedule == "none":
         return config.lr
     return config.lr * 0.5 * (1 + math.cos(math.pi * epoch / config.epochs))
@@ -114,12 +119,12 @@ def learning_rate(config: TrainConfig, epoch: int) -> float:
 
 def _step(
     state: TrainingState,
-    loss_of: Callable[[NDArray[Any], Made], Tensor],
+    loss_of: Callable[[NDArray[Any], Batch], Tensor],
     items: NDArray[Any],
-    batch: Made,
+    batch: Batch,
     config: TrainConfig,
 ) -> float:
-    # Dropout draws from torch's own generator; seeded by the place in the run, it needs no saving.
+    # Dropout uses torch's global generator. Seeding it by the position in the run avoids saving its state.
     torch.manual_seed(seed_of(config.seed, Purpose.DROPOUT, state.progress.epoch, state.progress.batch))
     state.network.train()
     state.optimiser.zero_grad(set_to_none=True)
@@ -131,7 +136,7 @@ def _step(
     if not math.isfinite(value):
         raise DivergenceError(
             f"training: the loss is {value} in epoch {state.progress.epoch}. "
-            "Lower train.lr, or look for extreme values in the features."
+            "Lower train.lr, or check the features for extreme values."
         )
     return value
 
@@ -141,7 +146,7 @@ def _end_epoch(state: TrainingState, validate: Callable[[], Mapping[str, float]]
     metrics = dict(validate())
     loss = progress.loss_sum / max(1, progress.num_examples)
     row = {"epoch": progress.epoch, "loss": loss, **{f"validation_{name}": value for name, value in metrics.items()}}
-    # Of equally good epochs the first is kept.
+    # On a tie, keep the first epoch.
     if metrics[config.metric] > progress.best_metric:
         state.best = {name: tensor.detach().cpu().clone() for name, tensor in state.network.state_dict().items()}
         progress = replace(progress, best_metric=metrics[config.metric], best_epoch=progress.epoch)
@@ -159,20 +164,20 @@ def _end_epoch(state: TrainingState, validate: Callable[[], Mapping[str, float]]
 
 
 def _write_history(state: TrainingState, folder: Path) -> None:
-    """All rows again: what a killed run wrote beyond its checkpoint must not stay."""
+    """Rewrite all rows, to drop those that a killed run wrote after its last checkpoint."""
     with atomic_write(folder / METRICS) as stream:
         stream.write("".join(json.dumps(row) + "\n" for row in state.progress.history).encode())
 
 
 def _report(
-    state: TrainingState, config: TrainConfig, folder: Path, watch: _Watch, epoch: int, done: float, loss: float
+    state: TrainingState, config: TrainConfig, folder: Path, stopwatch: _Stopwatch, epoch: int, done: float, loss: float
 ) -> TrainingReport:
     best = state.progress.best_metric if state.progress.best_epoch >= 0 else None
-    return TrainingReport(folder, epoch, config.epochs, done, loss, watch.events_per_second(), config.metric, best)
+    return TrainingReport(folder, epoch, config.epochs, done, loss, stopwatch.events_per_second(), config.metric, best)
 
 
-class _Watch:
-    """Knows when a checkpoint is due, and how fast events go by."""
+class _Stopwatch:
+    """Decides when a checkpoint is due, and measures the throughput."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

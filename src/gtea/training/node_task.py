@@ -1,4 +1,4 @@
-"""Training a node classifier from a store and labels."""
+"""The account classification task: a store and labels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from gtea.training.objective import Examples, Objective, class_weights, example_
 
 @dataclass(frozen=True)
 class NodeTask:
-    """What is to be trained, on what, and where it goes."""
+    """Train a classifier of accounts on labels."""
 
     store: Store
     labels: Labels
@@ -41,37 +41,37 @@ class NodeTask:
     folder: Path
     device: torch.device
 
-    def choices(self) -> dict[str, Any]:
-        """Who has which label, and which is looked for."""
-        return {"labels": labels_digest(self.labels, self.store), "positive": self.positive}
+    def identity(self) -> dict[str, Any]:
+        """A digest of the labels, and the positive class."""
+        return {"labels": _labels_digest(self.labels, self.store), "positive": self.positive}
 
-    def answers(self) -> dict[str, Any]:
-        """The classes."""
+    def outputs(self) -> dict[str, Any]:
+        """The classes, and the one whose probability is the score."""
         return {"task": "nodes", "classes": list(self.labels.classes), "positive": self.positive}
 
     def neighbour_labels(self) -> NeighbourLabels:
-        """The labels of the training part."""
+        """The training labels."""
         part, labels = self.split.train.index, self.labels
         return neighbour_labels_of(self.store, labels.nodes[part], labels.targets[part], labels.classes)
 
     def network(self, spec: InputSpec) -> nn.Module:
-        """The configured family and, of networks, the head of Eq. 8."""
+        """The configured model. Networks have the head of Eq. 8."""
         return build_classifier(self.config.model, spec, len(self.labels.classes), self.config.train.seed)
 
     def objective(self, network: nn.Module, preprocessing: Preprocessing) -> Objective[Any]:
-        """Cross-entropy of the training accounts' classes."""
+        """Cross-entropy over the training accounts."""
         part = self.split.train.index
         batches = _batches(self, preprocessing, self.split.train.as_of)
         nodes, targets = self.labels.nodes[part], torch.from_numpy(self.labels.targets[part])
-        of_class = _class_weights(self)
-        own = None if self.labels.weights is None else example_weights(self.labels.weights[part])
+        per_class = _class_weights(self)
+        per_example = None if self.labels.weights is None else example_weights(self.labels.weights[part])
 
-        def make(items: NDArray[np.int64], epoch: int) -> Any:
+        def make_batch(items: NDArray[np.int64], epoch: int) -> Any:
             return batches.batch(nodes[items], epoch)
 
         def targets_of(items: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
-            weights = of_class[targets[items]]
-            return targets[items], weights if own is None else weights * own[items]
+            weights = per_class[targets[items]]
+            return targets[items], weights if per_example is None else weights * per_example[items]
 
         def examples() -> Examples:
             items = np.arange(len(nodes))
@@ -80,29 +80,29 @@ class NodeTask:
 
         def loss_of(items: NDArray[np.int64], batch: Any) -> Tensor:
             logits = network(batch.to(self.device))
-            wanted, weights = (part.to(self.device) for part in targets_of(items))
-            if own is None:
-                return functional.cross_entropy(logits, wanted, of_class.to(self.device))
-            return weighted_mean(functional.cross_entropy(logits, wanted, reduction="none"), weights)
+            expected, weights = (tensor.to(self.device) for tensor in targets_of(items))
+            if per_example is None:
+                return functional.cross_entropy(logits, expected, per_class.to(self.device))
+            return weighted_mean(functional.cross_entropy(logits, expected, reduction="none"), weights)
 
         scorer = _scorer(self, network, preprocessing, self.split.validation.as_of)
 
         def validate() -> Mapping[str, float]:
             return _metrics(self, scorer, self.split.validation)
 
-        return Objective(make, (len(nodes),), targets_of, loss_of, validate, examples)
+        return Objective(make_batch, (len(nodes),), targets_of, loss_of, validate, examples)
 
     def evaluate(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
-        """Each part on the graph that it may see."""
-        figures = {
+        """The metrics of each part, as of its own cut."""
+        metrics = {
             name: _metrics(self, _scorer(self, network, preprocessing, part.as_of), part)
             for name, part in self.split.parts.items()
             if name != "train"
         }
-        return {**figures, **self._trees_alone(network, preprocessing), "labels": self.labels.report}
+        return {**metrics, **self._trees_alone(network, preprocessing), "labels": self.labels.report}
 
     def _trees_alone(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
-        """The metrics of a hybrid's trees without its network: what a user would have got from trees."""
+        """The test metrics of a hybrid's trees without its network, for comparison."""
         if not entry_of(self.config.model).has_trees or self.split.test is None:
             return {}
         rows = NodeRows(self.store.as_of(self.split.test.as_of), preprocessing)
@@ -110,29 +110,29 @@ class NodeTask:
         return {"test_trees_alone": _metrics(self, scorer, self.split.test)}
 
 
-def labels_digest(labels: Labels, store: Store) -> str:
-    """One sha256 over each account's id, label, ``known_at`` and weight. Ids, because later accounts move numbers."""
+def _labels_digest(labels: Labels, store: Store) -> str:
+    """Return a sha256 of ids, labels, ``known_at`` and weights. Node numbers would change as the store grows."""
     digest = hashlib.sha256(json.dumps([labels.classes, store.accounts.take(labels.nodes).to_pylist()]).encode())
     for array in (labels.targets, labels.known_at, labels.weights):
         digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 
 
-def _class_weights(run: NodeTask) -> Tensor:
-    part, labels = run.split.train.index, run.labels
-    own = None if labels.weights is None else labels.weights[part]
-    return class_weights(labels.targets[part], own, len(labels.classes), balanced=run.config.train.class_weights)
+def _class_weights(task: NodeTask) -> Tensor:
+    part, labels = task.split.train.index, task.labels
+    weights = None if labels.weights is None else labels.weights[part]
+    return class_weights(labels.targets[part], weights, len(labels.classes), balanced=task.config.train.class_weights)
 
 
-def _batches(run: NodeTask, preprocessing: Preprocessing, cut: int) -> NodeBatches:
-    return entry_of(run.config.model).node_batches(run.store, cut, preprocessing, run.config)
+def _batches(task: NodeTask, preprocessing: Preprocessing, cut: int) -> NodeBatches:
+    return entry_of(task.config.model).node_batches(task.store, cut, preprocessing, task.config)
 
 
-def _scorer(run: NodeTask, network: nn.Module, preprocessing: Preprocessing, cut: int) -> NodeScorer:
-    batches = _batches(run, preprocessing, cut)
-    return NodeScorer(network, batches, run.config.sampling.batch_size, run.device)
+def _scorer(task: NodeTask, network: nn.Module, preprocessing: Preprocessing, cut: int) -> NodeScorer:
+    batches = _batches(task, preprocessing, cut)
+    return NodeScorer(network, batches, task.config.sampling.batch_size, task.device)
 
 
-def _metrics(run: NodeTask, scorer: NodeScorer, part: Part) -> dict[str, float]:
-    probabilities = scorer.probabilities(run.labels.nodes[part.index])
-    return node_metrics(run.labels.targets[part.index], probabilities, run.labels.classes, run.positive)
+def _metrics(task: NodeTask, scorer: NodeScorer, part: Part) -> dict[str, float]:
+    probabilities = scorer.probabilities(task.labels.nodes[part.index])
+    return node_metrics(task.labels.targets[part.index], probabilities, task.labels.classes, task.positive)

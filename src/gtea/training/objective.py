@@ -1,4 +1,4 @@
-"""What training minimises: batches, targets, weights, the loss, and how to validate."""
+"""Training objectives: batches, targets, weights, the loss and the validation metrics."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-Made = TypeVar("Made")
+Batch = TypeVar("Batch")
 
 
 class Examples(NamedTuple):
-    """All training examples as one table: what trees are fitted to."""
+    """All training examples as one table, for fitting trees."""
 
     rows: Tensor
     targets: Tensor
@@ -23,40 +23,40 @@ class Examples(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Objective(Generic[Made]):
-    """What training needs to know of a task."""
+class Objective(Generic[Batch]):
+    """The functions of a task that training calls."""
 
-    make: Callable[[NDArray[np.int64], int], Made]
-    """The batch of some items in an epoch."""
+    make_batch: Callable[[NDArray[np.int64], int], Batch]
+    """Build the batch of some items in an epoch."""
     sizes: tuple[int, ...]
-    """How many items there are of each kind, numbered one kind after the other. A batch holds items of one kind."""
+    """The sizes of the groups of items. Items are numbered group by group. A batch holds items of one group."""
     targets_of: Callable[[NDArray[np.int64]], tuple[Tensor, Tensor]]
-    """The target of each row of a batch of items, and how much it counts."""
-    loss_of: Callable[[NDArray[np.int64], Made], Tensor]
-    """The mean loss over the items of a batch."""
+    """Return the target and the weight of each row of a batch."""
+    loss_of: Callable[[NDArray[np.int64], Batch], Tensor]
+    """Return the mean loss over the items of a batch."""
     validate: Callable[[], Mapping[str, float]]
-    """The metrics of the validation part."""
+    """Return the metrics of the validation part."""
     examples: Callable[[], Examples]
-    """The training examples as rows of statistics, for the trees of a hybrid. Not computed before it is called."""
+    """Return the training examples as rows of statistics, for the trees of a hybrid."""
 
 
 def class_weights(
     targets: NDArray[np.int64], weights: NDArray[np.float64] | None, num_classes: int, *, balanced: bool
 ) -> Tensor:
-    """One weight for each class. Balanced, every class has the same total weight."""
+    """Return one weight per class. If balanced, every class has the same total weight."""
     if not balanced:
         return torch.ones(num_classes)
     counts = np.bincount(targets, weights, minlength=num_classes)
-    # A class that training lacks has no weight to balance; it keeps 0.
+    # A class without training examples keeps the weight 0.
     found = np.divide(counts.sum(), num_classes * counts, out=np.zeros(num_classes), where=counts > 0)
     return torch.from_numpy(found.astype(np.float32))
 
 
 def example_weights(weights: NDArray[np.float64]) -> Tensor:
-    """The examples' own weights, scaled to mean 1 so that they fit into float32."""
+    """Scale the weights of examples to mean 1, so that they fit into float32."""
     return torch.from_numpy((weights / weights.mean()).astype(np.float32))
 
 
 def weighted_mean(losses: Tensor, weights: Tensor) -> Tensor:
-    """The mean over a batch in which an example of weight 2 counts like two."""
+    """Return the weighted mean loss of a batch: an example with weight 2 counts as two examples."""
     return (losses * weights).sum() / weights.sum()

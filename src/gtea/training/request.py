@@ -1,4 +1,4 @@
-"""What a user asks of training, made ready: store, labels or links, split, settings."""
+"""Training requests: open the store, read labels and settings, and split."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gtea.training.node_task import NodeTask
 
 @dataclass(frozen=True)
 class Fold:
-    """One of some stratified folds, counted from 0."""
+    """One of several stratified folds, counted from 0."""
 
     number: int
     num_folds: int
@@ -36,7 +36,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class NodeRequest:
-    """A node classification to be trained."""
+    """A request to train an account classifier."""
 
     store: Store
     labels: Labels
@@ -45,7 +45,7 @@ class NodeRequest:
     as_of: str | None
     device: torch.device
     fold: Fold | None = None
-    """Which stratified fold to train; None splits by time."""
+    """The stratified fold to train; None splits by time."""
 
     @staticmethod
     def read(
@@ -62,10 +62,20 @@ class NodeRequest:
         fold: Fold | None = None,
         base: RunConfig | None = None,
     ) -> NodeRequest:
-        """Open the store, read labels and settings, and refuse what doesn't fit together.
+        """Open the store, read labels and settings, and check that they fit together.
 
         Args:
-            base: Settings to begin with, instead of the variant's.
+            store: The path of the store.
+            labels: A file or a frame, as in ``read_labels``.
+            variant: The name of the model. Defaults to ``DEFAULT_MODEL``.
+            config: A TOML file of settings.
+            settings: Settings as ``section.key=value``, which override those of ``config``.
+            as_of: The cut. Defaults to just after the last event.
+            positive: The positive class. Defaults to the rarer of two classes.
+            unknown: What to do with labels of accounts that are not in the store, as in ``read_labels``.
+            device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
+            fold: The stratified fold to train. None splits by time.
+            base: Default settings, instead of those of the variant.
         """
         base = base or default_config(_chosen_model(variant, config), "nodes")
         resolved = read_config(config, settings, base)
@@ -75,28 +85,28 @@ class NodeRequest:
         chosen = positive_class(found, positive)
         return NodeRequest(opened, found, chosen, resolved, as_of, resolve_device(device), fold)
 
-    def run(self, split: Split, folder: Path) -> NodeTask:
-        """The training of this request on one split."""
+    def task_for(self, split: Split, folder: Path) -> NodeTask:
+        """Return the training task for one split."""
         return NodeTask(self.store, self.labels, self.positive, split, self.config, folder, self.device)
 
     def once(self, folder: Path) -> NodeTask:
-        """The training of this request."""
-        return self.run(self.split(), folder)
+        """Return the training task."""
+        return self.task_for(self.split(), folder)
 
     def split(self) -> Split:
-        """By time, or the fold that was asked for."""
+        """Split by time, or return the requested fold."""
         if self.fold is None:
             return temporal_split(self.labels, self.store, fractions=self.config.split.fractions, as_of=self.as_of)
         return self.folds(self.fold.num_folds)[self.fold.number]
 
     def folds(self, k: int) -> tuple[Split, ...]:
-        """All of k stratified folds."""
+        """Return all k stratified folds."""
         return stratified_folds(self.labels, self.store, k=k, seed=self.config.train.seed, as_of=self.as_of)
 
 
 @dataclass(frozen=True)
 class LinkRequest:
-    """A link prediction to be trained."""
+    """A request to train a link predictor."""
 
     store: Store
     split: LinkSplit
@@ -115,10 +125,17 @@ class LinkRequest:
         device: str = "auto",
         base: RunConfig | None = None,
     ) -> LinkRequest:
-        """Open the store, read the settings, cut the windows, and refuse what doesn't fit together.
+        """Open the store, read the settings, split by time, and check that they fit together.
 
         Args:
-            base: Settings to begin with, instead of the variant's.
+            store: The path of the store.
+            variant: The name of the model. Defaults to ``DEFAULT_MODEL``.
+            config: A TOML file of settings.
+            settings: Settings as ``section.key=value``, which override those of ``config``.
+            graph_until: The cut between the graph and the first window, as in ``split_links``.
+            as_of: Events at or after this time are ignored. Defaults to just after the last event.
+            device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
+            base: Default settings, instead of those of the variant.
         """
         base = base or default_config(_chosen_model(variant, config), "links")
         resolved = read_config(config, settings, base)
@@ -135,7 +152,7 @@ class LinkRequest:
         return LinkRequest(opened, with_negatives(opened, split), resolved, resolve_device(device))
 
     def once(self, folder: Path) -> LinkTask:
-        """The training of this request."""
+        """Return the training task."""
         return LinkTask(self.store, self.split, self.config, folder, self.device)
 
 
@@ -151,7 +168,7 @@ def _chosen_model(variant: str | None, config: Path | None) -> ModelConfig:
 def run_once(
     request: NodeRequest | LinkRequest, out: str | None, resume: str | None, listener: TrainingListener
 ) -> dict[str, Any]:
-    """Train one model, or go on with it."""
+    """Train one model, or resume its training."""
     folder = _folder(out, resume)
     task: Task[Any] = request.once(folder)
     model = train_task(task, listener, resume=resume is not None)
@@ -159,13 +176,13 @@ def run_once(
 
 
 def result_of(model: SavedModel, folder: Path) -> dict[str, Any]:
-    """What was trained, where it is, and its metrics."""
-    answers = {name: model.config.get(name) for name in ("task", "classes", "positive")}
+    """Summarise a trained model: its folder, task, training time and metrics."""
+    outputs = {name: model.config.get(name) for name in ("task", "classes", "positive")}
     family = model.config["run"]["model"]["family"]
     return {
         "out": str(folder),
         "model": family,
-        **answers,
+        **outputs,
         "seconds": model.facts["training_seconds"],
         **model.metrics,
     }
@@ -174,15 +191,16 @@ def result_of(model: SavedModel, folder: Path) -> dict[str, Any]:
 def run_folds(
     request: NodeRequest, k: int, out: str | None, resume: str | None, listener: TrainingListener
 ) -> dict[str, Any]:
-    """Train a model for each fold, and report mean and spread. A finished fold is not trained again."""
+    """Train one model per fold, and report the mean and standard deviation of each metric. Finished folds are kept."""
     folder = _folder(out, resume)
     if resume is None and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder}: exists. Go on with --resume, or choose another --out.")
+        raise UsageError(f"{folder}: exists. Continue with --resume, or choose another --out.")
     folds = request.folds(k)
     results = []
     for number, split in enumerate(folds):
-        place = folder / f"fold-{number + 1}"
-        model = train_task(request.run(split, place), listener, resume=(place / "run.json").exists())
+        fold_folder = folder / f"fold-{number + 1}"
+        resumed = (fold_folder / "run.json").exists()
+        model = train_task(request.task_for(split, fold_folder), listener, resume=resumed)
         results.append(model.metrics["test"])
     test = {}
     for name in results[0]:
@@ -196,8 +214,8 @@ def run_folds(
 
 def _folder(out: str | None, resume: str | None) -> Path:
     if (out is None) == (resume is None):
-        raise UsageError("--out, --resume: give one of them: a folder to create, or a run to go on with.")
+        raise UsageError("--out, --resume: give one of them: a folder to create, or a run to resume.")
     folder = Path(out or resume or "").absolute()
     if resume is not None and not folder.is_dir():
-        raise UsageError(f"--resume {resume}: no such run. Check the path, or begin one with --out.")
+        raise UsageError(f"--resume {resume}: no such run. Check the path, or start one with --out.")
     return folder

@@ -1,4 +1,4 @@
-"""A run's folder: what was asked for, on what data, and that a resumed run is the same run."""
+"""The folder of a run: its identity (settings, task, data), and the check that a resumed run has the same one."""
 
 from __future__ import annotations
 
@@ -23,83 +23,83 @@ RUN = "run.json"
 
 @dataclass(frozen=True)
 class RunIdentity:
-    """Everything that decides the bytes of the weights."""
+    """Everything that determines the bytes of the weights."""
 
     config: dict[str, Any]
     task: dict[str, Any]
-    """The kind of task and its own choices: labels digest, split, as_of."""
+    """The kind of task, the digest of its labels, and its split."""
     data_digest: str
     threads: int
     arithmetic: str
-    """Compiled kernels or torch."""
+    """Which implementation computes: compiled kernels or torch."""
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in run.json."""
+        """Return the content of run.json, without versions."""
         return dataclasses.asdict(self)
 
 
 def require_free(folder: Path) -> None:
-    """Refuse a folder in which there is something already."""
+    """Raise if the folder is not empty."""
     if folder.exists() and not _is_free(folder):
         if (folder / RUN).exists() and not finished(folder):
             raise UsageError(
-                f"{folder}: holds a run that has not finished. Go on with --resume, or choose another --out."
+                f"{folder}: holds a run that has not finished. Continue it with --resume, or choose another --out."
             )
         raise UsageError(f"{folder}: exists. Choose another --out.")
 
 
 def begin(folder: Path, run: RunIdentity) -> None:
-    """Make the folder of a new run."""
+    """Create the folder of a new run."""
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / RUN, {**run.to_json(), "versions": versions()})
 
 
 def resume(folder: Path, run: RunIdentity) -> None:
-    """Refuse to go on with a run whose data or configuration are not those it began with, naming the field."""
+    """Raise unless the folder holds a run with the same identity."""
     try:
-        begun = dict(json.loads((folder / RUN).read_text(encoding="utf-8")))
+        stored = dict(json.loads((folder / RUN).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
         raise ModelError(
-            f"{folder}: holds no run to resume ({RUN} can't be read). Check the path, or begin it with --out."
+            f"{folder}: holds no run to resume ({RUN} can't be read). Check the path, or start a run with --out."
         ) from error
-    require_same(folder, begun, run.to_json())
+    require_same(folder, stored, run.to_json())
 
 
-def require_same(folder: Path, begun: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
-    """Refuse to go on where what is asked differs from what was asked when it began, naming the first field."""
-    now = json.loads(json.dumps(asked))  # tuples become lists, as they are in the file
-    before = {name: begun.get(name) for name in now}  # versions may differ
+def require_same(folder: Path, stored: Mapping[str, Any], requested: Mapping[str, Any]) -> None:
+    """Raise if the requested identity differs from the stored one, naming the first field that differs."""
+    now = json.loads(json.dumps(requested))  # Tuples become lists, as in the file.
+    before = {name: stored.get(name) for name in now}  # Versions may differ.
     for name, old, new in _differences(before, now, ""):
         raise UsageError(
             f"--resume {folder}: {name} was {old!r} when the run began (got {new!r}). "
-            "Resume with the same data and settings, or begin a new run."
+            "Resume with the same data and settings, or start a new run."
         )
 
 
 def finished(folder: Path) -> bool:
-    """Whether a run has become a model."""
+    """Return whether the folder holds a finished model."""
     return (folder / MANIFEST).exists()
 
 
 def discard_checkpoint(folder: Path) -> None:
-    """Delete what was only needed to resume: the model is saved."""
+    """Delete the files that are only needed to resume."""
     for name in (CHECKPOINT, TREES):
         (folder / name).unlink(missing_ok=True)
 
 
 def versions() -> dict[str, str]:
-    """What computes."""
+    """Return the versions of Python and of the packages that affect results."""
     names = ("gtea", "torch", "numpy", "numba", "duckdb", "pyarrow")
     return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in names}}
 
 
 def threads() -> int:
-    """How many threads torch uses: sums are only the same, to the last bit, with the same number."""
+    """Return the number of torch threads. Sums are bit-identical only with the same number of threads."""
     return torch.get_num_threads()
 
 
 def _is_free(folder: Path) -> bool:
-    """Whether a folder holds nothing but what a run leaves that was killed before it began."""
+    """Return whether a folder is empty, except for the draft of a run that was killed at its start."""
     return folder.is_dir() and all(entry.name == draft_of(folder / RUN).name for entry in folder.iterdir())
 
 

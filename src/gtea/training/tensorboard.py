@@ -1,4 +1,4 @@
-"""What TensorBoard shows of a run, where TensorBoard is installed: every figure of metrics.jsonl, epoch by epoch."""
+"""TensorBoard logs, if TensorBoard is installed: every metric of metrics.jsonl by epoch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FOLDER = "tensorboard"
 
 
 def with_board(listener: TrainingListener) -> TrainingListener:
-    """The listener, and beside it TensorBoard's files in each run's folder; the listener alone without TensorBoard."""
+    """Also write TensorBoard files to the folder of each run. Return the listener unchanged without TensorBoard."""
     if importlib.util.find_spec("tensorboard") is None:
         return listener
     board = _Board()
@@ -41,7 +41,7 @@ class _Board:
         if report.folder not in self._writers:
             from torch.utils.tensorboard import SummaryWriter
 
-            # What a killed run wrote of this epoch and later ones is crossed out.
+            # Discard what a killed run logged for this epoch and later ones.
             writer = SummaryWriter(str(report.folder / FOLDER), purge_step=report.epoch)
             self._writers[report.folder] = writer
         return self._writers[report.folder]
