@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gtea.features.node_features import HeadInputs, NodeFeatures
-from gtea.features.pair_statistics import PairStatistics, since_together
+from gtea.features.pair_statistics import PairStatistics, time_since_last_event
 from gtea.features.preprocessing import Preprocessing
 from gtea.store.view import View
 
@@ -49,4 +49,6 @@ class PairRecency:
 
     def batch(self, src: NDArray[np.integer[Any]], dst: NDArray[np.integer[Any]], epoch: int = 0) -> Tensor:
         """One number for each pair, the same in every epoch."""
-        return torch.from_numpy(since_together(self._view, src.astype(np.int64), dst.astype(np.int64), self._per_unit))
+        return torch.from_numpy(
+            time_since_last_event(self._view, src.astype(np.int64), dst.astype(np.int64), self._per_unit)
+        )

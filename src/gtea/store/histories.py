@@ -19,7 +19,7 @@ class RaggedEvents(NamedTuple):
     """Histories in a row, never padded. History i is rows offset[i] : offset[i + 1]."""
 
     offset: NDArray[np.int64]
-    met: NDArray[np.int64]
+    first_time: NDArray[np.int64]
     """Of each history, the time of the pair's first event, kept or not."""
     time: NDArray[np.int64]
     gap: NDArray[np.int64]
@@ -53,14 +53,14 @@ def gather_histories(
         start[i], stop = kept_events(graph, edges[i], max_events)
         offset[i + 1] = offset[i] + stop - start[i]
     num_events = offset[-1]
-    met = np.empty(num_edges, dtype=np.int64)
+    first_time = np.empty(num_edges, dtype=np.int64)
     time, gap = np.empty(num_events, dtype=np.int64), np.empty(num_events, dtype=np.int64)
     sent = np.empty(num_events, dtype=np.bool_)
     features = np.empty((num_events, graph.event_features.shape[1]), dtype=np.float32)
     categories = np.empty((num_events, graph.event_categories.shape[1]), dtype=np.int32)
     for i in range(num_edges):
         first = graph.edge_offset[edges[i]]
-        met[i] = graph.edge_first_time[edges[i]]
+        first_time[i] = graph.edge_first_time[edges[i]]
         sent_when = 0 if graph.edge_a[edges[i]] == seen_from[i] else 1
         for row in range(offset[i], offset[i + 1]):
             event = start[i] + row - offset[i]
@@ -71,4 +71,4 @@ def gather_histories(
                 features[row, k] = graph.event_features[event, k]
             for k in range(categories.shape[1]):
                 categories[row, k] = graph.event_categories[event, k]
-    return RaggedEvents(offset, met, time, gap, sent, features, categories)
+    return RaggedEvents(offset, first_time, time, gap, sent, features, categories)
