@@ -93,7 +93,7 @@ def test_nothing_to_load():
 
 def test_batches_are_made_ahead_but_not_all():
     made = []
-    loader = Loader(lambda items, epoch: made.append(items), 100, batch_size=1, workers=2, ahead=3)
+    loader = Loader(lambda items, epoch: made.append(items), 100, batch_size=1, workers=2, prefetch=3)
     batches = loader.epoch(0)
     next(batches)
     deadline = time.monotonic() + 10

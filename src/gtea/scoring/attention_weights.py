@@ -43,6 +43,6 @@ def attention_of(
     reader = HistoryReader(store.as_of(cut), model.preprocessing, model.config.sampling.max_events)
     edges = EdgePass(model.gtea.edge_encoder, reader, model.device)
     around = full_subgraph(reader.graph, nodes, num_hops=1)
-    logits = edges.weigh(*around.looks(range(len(nodes))), lambda done: progress("weighing edges", done))
+    logits = edges.weigh(*around.slots_of(range(len(nodes))), lambda done: progress("weighing edges", done))
     alpha = model.gtea.normaliser(logits, SegmentGroups(torch.from_numpy(around.offset), len(logits)))
     return AttentionWeights(nodes, around.offset, around.nodes[around.neighbour], alpha.double().numpy())

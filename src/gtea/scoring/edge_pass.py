@@ -65,7 +65,7 @@ class EdgePass:
 
     def at_most(self, slot: NDArray[np.int64]) -> NDArray[np.int64]:
         """How many events each look's history has at most."""
-        return self._reader.at_most(self._reader.graph.slot_edge[slot])
+        return self._reader.max_lengths(self._reader.graph.slot_edge[slot])
 
     @torch.inference_mode()
     def encode_batch(self, slot: NDArray[np.int64], seen_from: NDArray[np.int64]) -> EdgeRows:
@@ -83,7 +83,7 @@ class EdgePass:
         """Both rows of each look, as ``encode`` gives them, but each edge is read once for both of its ends."""
         rows = EdgeRows.empty(len(seen_from), self.encoder)
         max_edges = max(self.max_slots // 2, 1)
-        starts = batch_starts(self._reader.at_most(looks.edge), max_edges, self.max_events // 2)
+        starts = batch_starts(self._reader.max_lengths(looks.edge), max_edges, self.max_events // 2)
 
         @torch.inference_mode()
         def fill(batch: int) -> int:

@@ -99,7 +99,7 @@ class ExactEmbedder:
     def _paired(self, around: FullSubgraph) -> list[AttendedRun]:
         """Whom each target attends to, each edge having been read once for both of its ends."""
         graph = self._reader.graph
-        slot, seen_from = around.looks(range(len(around.offset) - 1))
+        slot, seen_from = around.slots_of(range(len(around.offset) - 1))
         looks = slots_by_edge(graph.slot_edge[slot], len(graph.edge_a))
         rows = self._edges.encode_pairs(looks, seen_from, partial(self._progress, "encoding edges"))
         return self._weighed(around, rows)
@@ -121,14 +121,14 @@ class ExactEmbedder:
         return sorted(made, key=lambda run: run.targets.start)
 
     def _run(self, around: FullSubgraph, targets: range) -> AttendedRun:
-        rows = self._edges.encode_batch(*around.looks(targets))
+        rows = self._edges.encode_batch(*around.slots_of(targets))
         slots = self._attend(around, targets, rows.alpha_tilde)
         all_left = len(slots.edge) == len(rows.e_tilde)
         return attended_run(targets, slots, rows.e_tilde if all_left else rows.e_tilde.index_select(0, slots.edge))
 
     def _hub(self, around: FullSubgraph, target: range) -> AttendedRun:
         """One whose looks might fill the memory: weighed batch by batch, and only what is left is embedded."""
-        slot, seen_from = around.looks(target)
+        slot, seen_from = around.slots_of(target)
         slots = self._attend(around, target, self._edges.weigh(slot, seen_from, _unheard))
         left = slots.edge.numpy()
         return attended_run(target, slots, self._edges.embed(slot[left], seen_from[left], _unheard))

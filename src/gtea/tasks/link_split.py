@@ -159,14 +159,14 @@ def with_negatives(store: Store, split: LinkSplit) -> LinkSplit:
     """The split without the pairs that have no negative, which it counts instead; refused where none is left."""
     parts = {}
     for name, part in split.parts.items():
-        parts[name] = part.only(NegativeSampler(store.as_of(part.as_of)).exist(part.src))
+        parts[name] = part.only(NegativeSampler(store.as_of(part.as_of)).has_negatives(part.src))
         if not len(parts[name]):
             raise DataError(
                 f"links: the {name} part must hold a pair whose source has not yet dealt with every account that "
                 f"receives anything before {store.date(part.as_of)} (got none among {len(part):,}). "
                 "Add accounts, or give an earlier graph_until."
             )
-    train_parts = (part.only(NegativeSampler(store.as_of(part.as_of)).exist(part.src)) for part in split.train_parts)
+    train_parts = (part.only(NegativeSampler(store.as_of(part.as_of)).has_negatives(part.src)) for part in split.train_parts)
     return replace(
         split,
         train=parts["train"],
