@@ -10,7 +10,7 @@ from gtea.models.layered import Stack, widths
 from gtea.nn.batch import Batch, Slots
 from gtea.nn.encoders.statistics_encoder import StatisticsEncoder
 from gtea.nn.linear import linear
-from gtea.nn.segments import run_sum
+from gtea.nn.segments import segment_sum
 
 
 class ECConvLayer(nn.Module):
@@ -38,7 +38,7 @@ class ECConvLayer(nn.Module):
         """
         neighbour = h.index_select(0, slots.neighbour)
         hidden = torch.relu(self.into(statistics.index_select(0, slots.edge)))
-        sampled = run_sum(slots.alpha, slots.target, len(h_target)).clamp(min=1)
+        sampled = segment_sum(slots.alpha, slots.target, len(h_target)).clamp(min=1)
         total = self._filtered(hidden, neighbour, slots.target, len(h_target))
         renewed: Tensor = self.root(h_target) + total / sampled[:, None]
         return renewed
@@ -49,7 +49,7 @@ class ECConvLayer(nn.Module):
         d_out = len(self.root.bias)
         outer = torch.bmm(_table(hidden, target, num_targets).mT, _table(neighbour, target, num_targets))
         product = self.filter.weight.view(d_out, d_in, d_hidden).transpose(1, 2).reshape(d_out, d_hidden * d_in)
-        known = run_sum(neighbour, target, num_targets)
+        known = segment_sum(neighbour, target, num_targets)
         return outer.view(num_targets, -1) @ product.T + known @ self.filter.bias.view(d_out, d_in).T
 
 

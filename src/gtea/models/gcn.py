@@ -9,7 +9,7 @@ from gtea.config import InputSpec, ModelConfig
 from gtea.models.layered import Stack, widths
 from gtea.nn.batch import Batch, Slots
 from gtea.nn.linear import linear
-from gtea.nn.segments import run_sum
+from gtea.nn.segments import segment_sum
 
 
 class GCNLayer(nn.Module):
@@ -28,8 +28,8 @@ class GCNLayer(nn.Module):
         """Embed the targets anew, [num_targets, d_out]."""
         num_targets = len(h_target)
         share = (degree[: len(h)] + 1).rsqrt()[:, None]
-        summed = run_sum((share * h).index_select(0, slots.neighbour), slots.target, num_targets)
-        sampled = run_sum(slots.alpha, slots.target, num_targets).clamp(min=1)
+        summed = segment_sum((share * h).index_select(0, slots.neighbour), slots.target, num_targets)
+        sampled = segment_sum(slots.alpha, slots.target, num_targets).clamp(min=1)
         estimate = (degree[:num_targets] / sampled)[:, None] * summed
         mixed: Tensor = self.map(share[:num_targets] * (estimate + share[:num_targets] * h_target))
         return mixed

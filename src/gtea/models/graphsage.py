@@ -9,7 +9,7 @@ from gtea.config import InputSpec, ModelConfig
 from gtea.models.layered import Stack, widths
 from gtea.nn.batch import Slots
 from gtea.nn.linear import linear
-from gtea.nn.segments import run_sum
+from gtea.nn.segments import segment_sum
 
 
 class GraphSAGELayer(nn.Module):
@@ -26,8 +26,8 @@ class GraphSAGELayer(nn.Module):
 
     def forward(self, h_target: Tensor, h: Tensor, slots: Slots, known: None) -> Tensor:
         """Embed the targets anew, [num_targets, d_out]."""
-        summed = run_sum(h.index_select(0, slots.neighbour), slots.target, len(h_target))
-        sampled = run_sum(slots.alpha, slots.target, len(h_target)).clamp(min=1)
+        summed = segment_sum(h.index_select(0, slots.neighbour), slots.target, len(h_target))
+        sampled = segment_sum(slots.alpha, slots.target, len(h_target)).clamp(min=1)
         mapped: Tensor = self.map(torch.cat([h_target, summed / sampled[:, None]], dim=-1))
         return mapped
 

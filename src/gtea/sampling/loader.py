@@ -57,7 +57,7 @@ class Loader(Generic[BatchT]):
         """
         if batch_size < 1 or workers < 0 or prefetch < 1:
             raise UsageError(
-                f"batch_size, workers, prefetch: must be at least 1, 0 and 1 "
+                "batch_size, workers, prefetch: must be at least 1, 0 and 1 "
                 f"(got {batch_size}, {workers} and {prefetch})."
             )
         self._make = make

@@ -1,4 +1,4 @@
-"""Pairs to pair batches: the batch of both ends, and the pairs' own histories and statistics if the model reads them."""
+"""Pairs to pair batches: the batch of both ends and, if the model reads them, the pairs' histories and statistics."""
 
 from __future__ import annotations
 
