@@ -65,7 +65,7 @@ def without_recency(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def statistics(view: View, nodes: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
-    """One row for each node; the columns are ``statistic_names(view.store.features)``."""
+    """One row per node; the columns are ``statistic_names(view.store.features)``."""
     return _statistics(graph_of(view), np.asarray(nodes, dtype=np.int64), stored_per_second(view.store.unit))
 
 

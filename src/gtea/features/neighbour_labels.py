@@ -74,7 +74,7 @@ class NeighbourLabelShares:
         self._computed = np.zeros(view.store.num_nodes, dtype=bool)
 
     def rows(self, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
-        """One row for each node; the columns are ``NeighbourLabels.names``."""
+        """One row per node; the columns are ``NeighbourLabels.names``."""
         new = nodes[~self._computed[nodes]]
         if len(new):
             self._rows[new] = _shares(self._graph, self._node_class, *self._class_weights, new)

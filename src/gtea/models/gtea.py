@@ -51,15 +51,15 @@ class GTEALinkNetwork(nn.Module):
 
     def forward(self, pairs: PairBatch) -> Tensor:
         """Logits, [num_pairs]."""
-        return self.answer(*self._embed(pairs), pairs.statistics)
+        return self.answer(*self.embed(pairs), pairs.statistics)
+
+    def embed(self, pairs: PairBatch) -> tuple[Tensor, Tensor, Tensor | None]:
+        """The embeddings of both ends and, if the batch has them, of the pairs' own histories."""
+        z = self.gtea(pairs.batch)
+        e_tilde = None if pairs.histories is None else self.gtea.edge_encoder.embed(pairs.histories)
+        return z[pairs.src], z[pairs.dst], e_tilde
 
     def answer(self, z_u: Tensor, z_v: Tensor, e_tilde: Tensor | None, statistics: Tensor | None) -> Tensor:
         """Logits of pairs with these embeddings and statistics."""
         logits: Tensor = self.head(z_u, z_v, e_tilde, statistics)
         return logits
-
-    def _embed(self, pairs: PairBatch) -> tuple[Tensor, Tensor, Tensor | None]:
-        """The embeddings of both ends and, if the batch has them, of the pairs' own histories."""
-        z = self.gtea(pairs.batch)
-        e_tilde = None if pairs.histories is None else self.gtea.edge_encoder.embed(pairs.histories)
-        return z[pairs.src], z[pairs.dst], e_tilde

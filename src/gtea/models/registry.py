@@ -247,7 +247,7 @@ _FAMILIES: dict[Family, ModelEntry] = {
         samples=False,
     ),
     "edgebank": ModelEntry(
-        "EdgeBank: pairs that have met, the latest first",
+        "EdgeBank: past pairs, most recent first",
         None,
         _edgebank,
         _node_rows,
