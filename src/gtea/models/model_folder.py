@@ -26,7 +26,7 @@ from torch import Tensor
 from gtea.errors import ModelError
 from gtea.runtime.files import atomic_write, write_json
 
-FORMAT = "gtea-model"
+_FORMAT = "gtea-model"
 FORMAT_VERSION = 4
 _READABLE = (2, 3, FORMAT_VERSION)
 MANIFEST = "manifest.json"
@@ -61,7 +61,7 @@ def save_model(folder: Path, model: SavedModel, card: str) -> None:
         with atomic_write(folder / name) as stream:
             stream.write(content)
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
-    head = {"format": FORMAT, "format_version": FORMAT_VERSION}
+    head = {"format": _FORMAT, "format_version": FORMAT_VERSION}
     write_json(folder / MANIFEST, {**head, "files": digests, **model.facts})
 
 
@@ -146,7 +146,7 @@ def _read_manifest(folder: Path) -> Mapping[str, Any]:
         raise ModelError(f"{folder}: {what}. {remedy}") from error
     except (OSError, ValueError) as error:
         raise ModelError(f"{path}: can't be read ({error}). Train it again, or restore a backup.") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+    if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
         raise ModelError(f"{folder}: is not a gtea model. Check the path.")
     if manifest.get("format_version") not in _READABLE:
         readable = " and ".join(map(str, _READABLE))

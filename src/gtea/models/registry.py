@@ -46,7 +46,7 @@ from gtea.sampling.tabular import NodeRows, PairRecency, PairRows
 from gtea.store.store import Store
 
 TaskKind = Literal["nodes", "links"]
-Collate = Callable[[Store, int, Preprocessing, RunConfig], Collator | EventCollator]
+_Collate = Callable[[Store, int, Preprocessing, RunConfig], Collator | EventCollator]
 
 DEFAULT_MODEL = "hybrid"
 """The model that is trained if none is named."""
@@ -173,14 +173,14 @@ def _link_defaults(model: ModelConfig) -> RunConfig:
     )
 
 
-def _layered(title: str, build: Build, collate: Collate = collator_for) -> ModelEntry:
+def _layered(title: str, build: Build, collate: _Collate = collator_for) -> ModelEntry:
     """The entry of a baseline: message-passing layers with GTEA's heads."""
     networks = partial(BaselineClassifier, build), partial(BaselinePredictor, build)
     return ModelEntry(title, *networks, collate, partial(_pair_collator, collate))
 
 
 def _pair_collator(
-    collate: Collate, store: Store, cut: int, preprocessing: Preprocessing, config: RunConfig
+    collate: _Collate, store: Store, cut: int, preprocessing: Preprocessing, config: RunConfig
 ) -> PairCollator:
     with_histories = config.model.link_head != "dot"
     # The paper's head reads no statistics, but a hybrid's trees do.
