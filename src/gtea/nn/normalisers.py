@@ -20,7 +20,7 @@ Softmax is the dense attention of the paper's ablation and of the Transformer's 
 
     p_i = exp(z_i) / sum_j exp(z_j)
 
-Each normaliser has its gradient in closed form. With g the gradient by p, the gradient by z is
+Each normaliser has its gradient in closed form. With g the gradient with respect to p, that with respect to z is
 
     sparsemax:  g_i - mean of g over the support, on the support; 0 elsewhere
     entmax15:   s_i (g_i - sum_j s_j g_j / sum_j s_j),  s = sqrt(p)
@@ -43,7 +43,7 @@ from gtea.nn.groups import Groups
 _Weights = Callable[[Tensor, Groups], Tensor]
 """From logits z to weights p."""
 _Gradient = Callable[[Tensor, Tensor, Groups], Tensor]
-"""From the weights p and the gradient by p to the gradient by z."""
+"""From the weights p and the gradient with respect to p to the gradient with respect to z."""
 _ThresholdRule = Callable[[Tensor, Tensor, Tensor], Tensor]
 """From the size, the sum and the sum of squares of a support to its threshold."""
 
@@ -88,7 +88,7 @@ def _sparsemax_weights(z: Tensor, groups: Groups) -> Tensor:
 
 
 def _sparsemax_gradient(p: Tensor, grad: Tensor, groups: Groups) -> Tensor:
-    """The gradient by z: grad minus its mean over the support, on the support; zero elsewhere."""
+    """The gradient with respect to z: grad minus its mean over the support, on the support; zero elsewhere."""
     support = (p > 0).to(grad.dtype)
     mean = groups.total(grad * support) / groups.total(support).clamp(min=1)
     return support * (grad - mean)
@@ -106,7 +106,7 @@ def _entmax15_weights(z: Tensor, groups: Groups) -> Tensor:
 
 
 def _entmax15_gradient(p: Tensor, grad: Tensor, groups: Groups) -> Tensor:
-    """The gradient by z: s * (grad - sum(s grad) / sum(s)) with s = sqrt(p)."""
+    """The gradient with respect to z: s * (grad - sum(s grad) / sum(s)) with s = sqrt(p)."""
     s = p.sqrt()
     total = groups.total(s)
     # For a target without neighbours s is zero, and any divisor will do.
@@ -130,7 +130,7 @@ def _softmax_weights(z: Tensor, groups: Groups) -> Tensor:
 
 
 def _softmax_gradient(p: Tensor, grad: Tensor, groups: Groups) -> Tensor:
-    """The gradient by z: p * (grad - sum(p grad))."""
+    """The gradient with respect to z: p * (grad - sum(p grad))."""
     return p * (grad - groups.total(p * grad))
 
 
@@ -171,6 +171,6 @@ class _ClosedForm(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple[Tensor, None, None, None]:
-        """The gradient by z."""
+        """The gradient with respect to z."""
         (p,) = ctx.saved_tensors
         return ctx.gradient(p, grads[0], ctx.groups), None, None, None
