@@ -72,7 +72,8 @@ def test_other_wishes_are_refused(choose: Choose) -> None:
     choose("yes")
     with pytest.raises(UsageError) as refusal:
         kernels()
-    assert str(refusal.value) == "GTEA_KERNELS must be 'on' or 'off' (got 'yes'). Unset it to use the kernels if they are installed."
+    message = "GTEA_KERNELS must be 'on' or 'off' (got 'yes'). Unset it to use the kernels if they are installed."
+    assert str(refusal.value) == message
 
 
 @needs_kernels

@@ -87,7 +87,9 @@ def test_who_has_a_negative_at_all():
     sampler = NegativeSampler(store.as_of())
     assert sampler.has_negatives(np.array([store.node("u"), store.node("item-003")])).tolist() == [False, True]
     almost = shop(40, range(39))
-    assert NegativeSampler(almost.as_of()).has_negatives(np.array([almost.node("u"), almost.node("rival")])).tolist() == [
+    assert NegativeSampler(almost.as_of()).has_negatives(
+        np.array([almost.node("u"), almost.node("rival")])
+    ).tolist() == [
         True,
         False,
     ]

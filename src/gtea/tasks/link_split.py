@@ -166,7 +166,9 @@ def with_negatives(store: Store, split: LinkSplit) -> LinkSplit:
                 f"receives anything before {store.date(part.as_of)} (got none among {len(part):,}). "
                 "Add accounts, or give an earlier graph_until."
             )
-    train_parts = (part.only(NegativeSampler(store.as_of(part.as_of)).has_negatives(part.src)) for part in split.train_parts)
+    train_parts = (
+        part.only(NegativeSampler(store.as_of(part.as_of)).has_negatives(part.src)) for part in split.train_parts
+    )
     return replace(
         split,
         train=parts["train"],
