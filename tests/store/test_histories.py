@@ -15,7 +15,7 @@ def test_histories_are_the_views_own(random_store, directed, cut, max_events):
     found = gather_histories(graph_of(view), edges, nodes, max_events)
 
     assert found.offset[-1] == len(found.time)
-    assert found.first_time.tolist() == [view.history_of(edge, node).time[0] for edge, node in looks]
+    assert found.pair_start.tolist() == [view.history_of(edge, node).time[0] for edge, node in looks]
     for i, (edge, node) in enumerate(looks):
         rows = slice(found.offset[i], found.offset[i + 1])
         whole = view.history_of(edge, node)

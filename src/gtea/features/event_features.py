@@ -88,8 +88,8 @@ class EventEncoder:
             features[rows, start + index[events.categories[:, column]]] = 1
             start += width
         if self._events.time_origin == "pair":
-            first_time = np.repeat(events.first_time, np.diff(events.offset))
-            times = self._times.transform_spans(events.time - first_time, self._unit)
+            pair_start = np.repeat(events.pair_start, np.diff(events.offset))
+            times = self._times.transform_spans(events.time - pair_start, self._unit)
         else:
             times = self._times.transform(events.time, self._unit)
         return EncodedEvents(events.offset, times, features)

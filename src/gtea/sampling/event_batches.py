@@ -156,7 +156,7 @@ def gather_events(
     for row in range(positions.shape[0]):
         for i in range(positions.shape[1]):
             num_events += positions[row, i] >= 0
-    first_time = np.empty(num_events, dtype=np.int64)
+    pair_start = np.empty(num_events, dtype=np.int64)
     time, gap = np.empty(num_events, dtype=np.int64), np.empty(num_events, dtype=np.int64)
     sent = np.empty(num_events, dtype=np.bool_)
     features = np.empty((num_events, graph.event_features.shape[1]), dtype=np.float32)
@@ -169,10 +169,10 @@ def gather_events(
             edge = graph.slot_edge[graph.node_offset[nodes[row]] + timeline.slot[positions[row, i]]]
             first, end = visible_events(graph, edge)
             event = end - timeline.back[positions[row, i]]
-            first_time[count], time[count] = graph.edge_first_time[edge], graph.event_time[event]
+            pair_start[count], time[count] = graph.edge_first_time[edge], graph.event_time[event]
             gap[count] = graph.event_time[event] - graph.event_time[event - 1] if event > first else 0
             sent[count] = graph.event_reverse[event] == (0 if graph.edge_a[edge] == nodes[row] else 1)
             features[count] = graph.event_features[event]
             categories[count] = graph.event_categories[event]
             count += 1
-    return RaggedEvents(np.arange(num_events + 1), first_time, time, gap, sent, features, categories)
+    return RaggedEvents(np.arange(num_events + 1), pair_start, time, gap, sent, features, categories)

@@ -1,7 +1,7 @@
-"""The last events before the cut of each chosen edge, one history after the other, raw as the store holds them.
+"""Gather the histories of edges: the last events before the cut, unscaled, concatenated.
 
-Long histories keep their LAST events, never their first. An event's gap is the time since the pair's event before it,
-even where that one is no longer kept; a pair's first event has gap 0.
+Long histories keep their LAST events. The gap of an event is the time since the pair's previous event, even if that
+one is not kept. A pair's first event has gap 0.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from gtea.store.graph import Graph, visible_events
 
 
 class RaggedEvents(NamedTuple):
-    """Histories in a row, never padded. History i is rows offset[i] : offset[i + 1]."""
+    """Concatenated histories, without padding. History i is rows offset[i] : offset[i + 1]."""
 
     offset: NDArray[np.int64]
-    first_time: NDArray[np.int64]
-    """Of each history, the time of the pair's first event, kept or not."""
+    pair_start: NDArray[np.int64]
+    """For each history, the time of the pair's first event, whether or not that event is kept."""
     time: NDArray[np.int64]
     gap: NDArray[np.int64]
     sent: NDArray[np.bool_]
-    """Whether the end that looks sent (True) or received; what a node sends to itself is sent."""
+    """Whether the node of this slot sent the event (True) or received it. Self-loops count as sent."""
     features: NDArray[np.float32]
     categories: NDArray[np.int32]
 
 
 @jit
-def kept_events(graph: Graph, edge: int, max_events: int) -> tuple[int, int]:
-    """The range of an edge's last events before the cut, at most ``max_events`` of them; 0 keeps all."""
+def _kept_events(graph: Graph, edge: int, max_events: int) -> tuple[int, int]:
+    """The range of an edge's last events before the cut, at most ``max_events`` (0: all)."""
     first, stop = visible_events(graph, edge)
     return (first if max_events == 0 else max(first, stop - max_events)), stop
 
@@ -40,27 +40,27 @@ def kept_events(graph: Graph, edge: int, max_events: int) -> tuple[int, int]:
 def gather_histories(
     graph: Graph, edges: NDArray[np.int64], seen_from: NDArray[np.int64], max_events: int
 ) -> RaggedEvents:
-    """The histories of edges, each as one of its ends sees it.
+    """Gather the histories of edges, each as seen from one of its ends.
 
     Args:
-        seen_from: For each edge, the node that looks at it.
-        max_events: How many events of a history are kept; 0 keeps all.
+        seen_from: For each edge, the end from which it is seen. It decides what counts as sent.
+        max_events: How many events of each history to keep (0: all).
     """
     num_edges = len(edges)
     start, offset = np.empty(num_edges, dtype=np.int64), np.zeros(num_edges + 1, dtype=np.int64)
-    # As in choose: the searches wait for memory, and in a loop of their own they wait together.
+    # The searches are bound by memory latency. In a loop of their own, their cache misses overlap.
     for i in range(num_edges):
-        start[i], stop = kept_events(graph, edges[i], max_events)
+        start[i], stop = _kept_events(graph, edges[i], max_events)
         offset[i + 1] = offset[i] + stop - start[i]
     num_events = offset[-1]
-    first_time = np.empty(num_edges, dtype=np.int64)
+    pair_start = np.empty(num_edges, dtype=np.int64)
     time, gap = np.empty(num_events, dtype=np.int64), np.empty(num_events, dtype=np.int64)
     sent = np.empty(num_events, dtype=np.bool_)
     features = np.empty((num_events, graph.event_features.shape[1]), dtype=np.float32)
     categories = np.empty((num_events, graph.event_categories.shape[1]), dtype=np.int32)
     for i in range(num_edges):
         first = graph.edge_offset[edges[i]]
-        first_time[i] = graph.edge_first_time[edges[i]]
+        pair_start[i] = graph.edge_first_time[edges[i]]
         sent_when = 0 if graph.edge_a[edges[i]] == seen_from[i] else 1
         for row in range(offset[i], offset[i + 1]):
             event = start[i] + row - offset[i]
@@ -71,4 +71,4 @@ def gather_histories(
                 features[row, k] = graph.event_features[event, k]
             for k in range(categories.shape[1]):
                 categories[row, k] = graph.event_categories[event, k]
-    return RaggedEvents(offset, first_time, time, gap, sent, features, categories)
+    return RaggedEvents(offset, pair_start, time, gap, sent, features, categories)
