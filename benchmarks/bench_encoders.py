@@ -107,7 +107,7 @@ def ours(encoder: Encoder) -> EncodeBoth:
     """Both encoders, run as the edge encoder runs them."""
     config = ModelConfig(encoder=encoder, d_edge=D_EDGE, num_heads=NUM_HEADS)
     enc_i, enc_a = (sequence_encoder(config, D_IN, torch.Generator().manual_seed(seed)) for seed in (0, 1))
-    return lambda e_hat, offset: enc_i.beside(enc_a, e_hat, offset)
+    return lambda e_hat, offset: enc_i.encode_both(enc_a, e_hat, offset)
 
 
 def twin() -> EncodeBoth:
@@ -120,7 +120,7 @@ def twin() -> EncodeBoth:
         for encoder in encoders:
             assert isinstance(encoder, LSTMEncoder)
             weights = [LSTMWeights(*layer) for layer in zip(encoder.w, encoder.u, encoder.b, strict=True)]
-            h.append(ragged_lstm(e_hat, offset, weights, encoder.start(len(offset) - 1)).h[-1])
+            h.append(ragged_lstm(e_hat, offset, weights, encoder.initial_state(len(offset) - 1)).h[-1])
         return h[0], h[1]
 
     return run

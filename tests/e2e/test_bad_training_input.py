@@ -270,11 +270,11 @@ def put(path: Path, **changes: Any) -> None:
 @pytest.mark.parametrize(
     ("harm", "message"),
     [
-        (lambda m: cut(m / "model.safetensors"), "model.safetensors: has been changed or cut (sha256 "),
-        (lambda m: cut(m / "config.json"), "config.json: has been changed or cut (sha256 "),
+        (lambda m: cut(m / "model.safetensors"), "model.safetensors: was changed or truncated (sha256 "),
+        (lambda m: cut(m / "config.json"), "config.json: was changed or truncated (sha256 "),
         (lambda m: cut(m / "manifest.json") or cut(m / "manifest.json"), "manifest.json: can't be read ("),
         (lambda m: (m / "preprocessing.json").unlink(), "preprocessing.json: is missing from the model. Restore it"),
-        (lambda m: (m / "manifest.json").unlink(), "is a run that has not finished. Go on with gtea train --resume"),
+        (lambda m: (m / "manifest.json").unlink(), "is a run that has not finished. Resume it with gtea train"),
         (
             lambda m: put(m / "manifest.json", format_version=9),
             "has format version 9, and this gtea reads 2 and 3.",

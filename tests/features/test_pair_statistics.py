@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from gtea.features.pair_statistics import PAIR_STATISTICS, PairStatistics, since_together
+from gtea.features.pair_statistics import PAIR_STATISTICS, PairStatistics, time_since_last_event
 from gtea.store.memory import store_in_memory
 
 UNIT = 10.0
@@ -92,17 +92,17 @@ def test_both_directions_of_a_directed_store_are_one_pair() -> None:
     for src, dst in ((a, b), (b, a)):
         row = dict(zip(PAIR_STATISTICS, PairStatistics(view, 1.0).rows(src, dst)[0], strict=True))
         assert (row["pair_count"], row["pair_since_first"], row["pair_since_last"]) == (3, 95, 10)
-        assert since_together(view, src, dst, 1.0).tolist() == [10]
+        assert time_since_last_event(view, src, dst, 1.0).tolist() == [10]
 
 
 def test_how_long_ago_two_met() -> None:
     store = store_in_memory(["a", "a", "c"], ["b", "b", "d"], [5, 90, 20], unit="step")
     nodes = {name: store.node(name) for name in "abcd"}
     src, dst = (np.array([nodes[name] for name in names]) for names in ("abacd", "babdc"))
-    assert since_together(store.as_of(50), src, dst, 10.0).tolist() == [4.5, 4.5, 4.5, 3.0, 3.0]
-    assert since_together(store.as_of(95), src, dst, 1.0).tolist() == [5, 5, 5, 75, 75]
-    assert since_together(store.as_of(5), src, dst, 1.0).tolist() == [np.inf] * 5
-    assert since_together(store.as_of(95), src[:1], src[:1], 1.0).tolist() == [np.inf]
+    assert time_since_last_event(store.as_of(50), src, dst, 10.0).tolist() == [4.5, 4.5, 4.5, 3.0, 3.0]
+    assert time_since_last_event(store.as_of(95), src, dst, 1.0).tolist() == [5, 5, 5, 75, 75]
+    assert time_since_last_event(store.as_of(5), src, dst, 1.0).tolist() == [np.inf] * 5
+    assert time_since_last_event(store.as_of(95), src[:1], src[:1], 1.0).tolist() == [np.inf]
 
 
 def test_of_a_hub_only_the_last_acquaintances_are_looked_at() -> None:

@@ -7,7 +7,7 @@ from gtea.errors import UsageError
 from gtea.features.account_statistics import statistics
 from gtea.features.preprocessing import (
     Preprocessing,
-    evenly,
+    evenly_spaced,
     fit_events,
     fit_nodes,
     fit_preprocessing,
@@ -33,9 +33,9 @@ def test_sampled_events_lie_before_the_cut(random_store, limit):
 
 
 def test_evenly():
-    assert evenly(3, 5).tolist() == [0, 1, 2]
-    assert evenly(10, 4).tolist() == [0, 2, 5, 7]
-    assert evenly(0, 4).tolist() == []
+    assert evenly_spaced(3, 5).tolist() == [0, 1, 2]
+    assert evenly_spaced(10, 4).tolist() == [0, 2, 5, 7]
+    assert evenly_spaced(0, 4).tolist() == []
 
 
 def test_event_scalers_see_the_window_and_no_more(random_store):

@@ -53,9 +53,9 @@ def test_counters_choose_a_power_of_ten(span, unit):
 
 
 def test_dates_are_no_steps():
-    with pytest.raises(ModelError, match="times: the store counts steps and the model dates"):
+    with pytest.raises(ModelError, match="times: the store has steps and the model was trained on dates"):
         fit_times(0, 1, "s").transform(np.array([0]), "step")
-    with pytest.raises(ModelError, match="times: the store counts dates and the model steps"):
+    with pytest.raises(ModelError, match="times: the store has dates and the model was trained on steps"):
         fit_times(0, 1, "step").transform(np.array([0]), "us")
 
 

@@ -21,7 +21,7 @@ def test_codes_are_those_of_the_store_at_hand():
     vocabulary = Vocabulary("fruit", ("date", "apple", "gone"))
     assert vocabulary.names == ("fruit=date", "fruit=apple", "fruit=gone", "fruit: other")
     find = {word: code for code, word in enumerate(WORDS)}
-    assert vocabulary.places(lambda word: find.get(word, -1), 4).tolist() == [1, 3, 3, 0]
+    assert vocabulary.one_hot_index(lambda word: find.get(word, -1), 4).tolist() == [1, 3, 3, 0]
 
 
 def test_a_vocabulary_survives_json():

@@ -15,7 +15,7 @@ from gtea.models.ecconv import ECConvLayer
 from gtea.models.gat import GATLayer
 from gtea.models.gcn import GCN
 from gtea.models.graphsage import GraphSAGELayer
-from gtea.models.layered import company_of, sampled_slots
+from gtea.models.layered import sampled_slots, self_and_neighbours
 from gtea.sampling.collate import Collator
 from gtea.store.memory import store_in_memory
 
@@ -52,7 +52,7 @@ def test_gat(sample, last: bool) -> None:
         rival.att_src.copy_(layer.a_neighbour[None])
     itself = torch.arange(TARGETS).repeat(2, 1)
     answer = rival((x, x[:TARGETS]), torch.cat([index, itself], dim=1))
-    assert torch.allclose(layer(x[:TARGETS], x, slots, company_of(batch_with_degrees())), answer, atol=1e-12)
+    assert torch.allclose(layer(x[:TARGETS], x, slots, self_and_neighbours(batch_with_degrees())), answer, atol=1e-12)
 
 
 def test_ecconv(sample) -> None:

@@ -26,7 +26,7 @@ def rows_and_gradients(module: Time2Vec, t: Tensor, f: Tensor, weight: Tensor, i
     module.zero_grad()
     f = f.clone().requires_grad_()
     with COMPILED.use_instruction_set(instruction_set):
-        rows = module.beside(f, t)
+        rows = module.concatenate(f, t)
         rows.backward(weight)
     assert module.omega.grad is not None
     assert module.phi.grad is not None
@@ -58,7 +58,7 @@ def test_it_says_what_the_twin_says(
     with torch.no_grad():
         twin.omega.copy_(module.omega)
         twin.phi.copy_(module.phi)
-    expected = twin.beside(f.double(), t)
+    expected = twin.concatenate(f.double(), t)
     expected.backward(weight.double())
     torch.testing.assert_close(rows, expected.float(), atol=1e-6, rtol=1e-6)
     size = max(1.0, num_events**0.5)
@@ -90,7 +90,7 @@ def test_neither_company_nor_threads_change_a_bit(instruction_set: str) -> None:
 def test_a_gradient_by_time_comes_from_the_twin() -> None:
     module = Time2Vec(4, 1.0, 10.0, seeded())
     t = torch.tensor([1.0, 2.0], requires_grad=True)
-    module.beside(torch.zeros(2, 1), t).sum().backward()
+    module.concatenate(torch.zeros(2, 1), t).sum().backward()
     assert t.grad is not None
     assert bool((t.grad != 0).all())
 

@@ -70,7 +70,7 @@ def test_events_with_neither_features_nor_time_are_refused() -> None:
     with pytest.raises(UsageError) as refusal:
         EdgeEncoder(model_config("gtea-l"), InputSpec(3, 0, 1.0, 2.0), seeded())
     assert str(refusal.value) == (
-        "model.time_encoding must be true where events have no features (got false and 0 features). "
+        "model.time_encoding must be true if events have no features (got false and 0 features). "
         "Set model.time_encoding = true or name a feature column."
     )
 

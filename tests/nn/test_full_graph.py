@@ -43,4 +43,4 @@ def test_it_equals_the_batch(
 def test_weighing_alone_gives_the_same_logits() -> None:
     batch = random_batch(seed=2)
     model = GTEA(ModelConfig(), SPEC, seeded(5)).double()
-    assert torch.equal(model.edge_encoder.weigh(batch.histories), model.edge_encoder(batch.histories)[1])
+    assert torch.equal(model.edge_encoder.attention_logits(batch.histories), model.edge_encoder(batch.histories)[1])

@@ -72,7 +72,8 @@ def test_other_wishes_are_refused(choose: Choose) -> None:
     choose("yes")
     with pytest.raises(UsageError) as refusal:
         kernels()
-    assert str(refusal.value) == "GTEA_KERNELS must be 'on' or 'off' (got 'yes'). Unset it to use what is there."
+    message = "GTEA_KERNELS must be 'on' or 'off' (got 'yes'). Unset it to use the kernels if they are installed."
+    assert str(refusal.value) == message
 
 
 @needs_kernels
@@ -87,7 +88,7 @@ def test_double_precision_goes_to_the_twin(choose: Choose) -> None:
 def test_both_encoders_at_once_are_each_alone() -> None:
     histories = histories_of([3, 0, 9, 1], dtype=torch.float32)
     one, other = LSTMEncoder(2, 7, 2, seeded(1)), LSTMEncoder(2, 7, 2, seeded(2))
-    first, second = one.beside(other, histories.features, histories.offset)
+    first, second = one.encode_both(other, histories.features, histories.offset)
     assert torch.equal(first, one(histories.features, histories.offset))
     assert torch.equal(second, other(histories.features, histories.offset))
 

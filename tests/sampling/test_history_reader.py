@@ -13,7 +13,7 @@ def test_no_history_is_longer_than_it_says(random_store, cut, max_events):
     reader = HistoryReader(store.as_of(cut), fit_preprocessing(store.as_of()), max_events)
     edges = np.arange(store.num_edges)
     lengths = reader.read(edges, store.arrays.edge_a.astype(np.int64)).offset.diff().numpy()
-    bound = reader.at_most(edges)
+    bound = reader.max_lengths(edges)
     assert (lengths <= bound).all()
     assert cut < 1000 or (lengths == bound).all()
 

@@ -93,7 +93,7 @@ def test_nothing_to_load():
 
 def test_batches_are_made_ahead_but_not_all():
     made = []
-    loader = Loader(lambda items, epoch: made.append(items), 100, batch_size=1, workers=2, ahead=3)
+    loader = Loader(lambda items, epoch: made.append(items), 100, batch_size=1, workers=2, prefetch=3)
     batches = loader.epoch(0)
     next(batches)
     deadline = time.monotonic() + 10
@@ -137,10 +137,10 @@ def test_an_error_in_the_loop_leaves_no_thread_behind():
 
 
 @pytest.mark.parametrize(
-    "settings", [{"batch_size": 0}, {"batch_size": 1, "workers": -1}, {"batch_size": 1, "ahead": 0}]
+    "settings", [{"batch_size": 0}, {"batch_size": 1, "workers": -1}, {"batch_size": 1, "prefetch": 0}]
 )
 def test_settings_that_cannot_be(settings):
-    with pytest.raises(UsageError, match="batch_size, workers, ahead: must be at least 1, 0 and 1"):
+    with pytest.raises(UsageError, match="batch_size, workers, prefetch: must be at least 1, 0 and 1"):
         Loader(lambda items, epoch: None, 5, **settings)
 
 

@@ -85,9 +85,11 @@ def test_no_pairs():
 def test_who_has_a_negative_at_all():
     store = shop(40, range(40))
     sampler = NegativeSampler(store.as_of())
-    assert sampler.exist(np.array([store.node("u"), store.node("item-003")])).tolist() == [False, True]
+    assert sampler.has_negatives(np.array([store.node("u"), store.node("item-003")])).tolist() == [False, True]
     almost = shop(40, range(39))
-    assert NegativeSampler(almost.as_of()).exist(np.array([almost.node("u"), almost.node("rival")])).tolist() == [
+    assert NegativeSampler(almost.as_of()).has_negatives(
+        np.array([almost.node("u"), almost.node("rival")])
+    ).tolist() == [
         True,
         False,
     ]

@@ -146,9 +146,9 @@ def test_no_seeds(random_store):
 @pytest.mark.parametrize(
     ("seeds", "message"),
     [
-        ([1, 2, 1], "seeds: each may be named once"),
-        ([-1], "seeds: must be numbers of nodes, 0 to 30"),
-        ([31], "seeds: must be numbers of nodes, 0 to 30"),
+        ([1, 2, 1], "seeds: must be distinct"),
+        ([-1], "seeds: must be node numbers from 0 to 30"),
+        ([31], "seeds: must be node numbers from 0 to 30"),
     ],
 )
 def test_seeds_that_cannot_be(random_store, seeds, message):

@@ -31,7 +31,7 @@ def test_everybody_within_reach_and_all_that_they_look_at(random_store, directed
         expected = view.neighbours(int(node))
         assert around.nodes[around.neighbour[looks]].tolist() == expected.nodes.tolist()
         assert view.arrays.slot_edge[around.slot[looks]].tolist() == expected.edges.tolist()
-        assert set(around.looks(range(len(around.offset) - 1))[1][looks]) <= {node}
+        assert set(around.slots_of(range(len(around.offset) - 1))[1][looks]) <= {node}
 
 
 def test_all_nodes_are_the_whole_graph_in_the_stores_order(random_store):
@@ -44,7 +44,7 @@ def test_all_nodes_are_the_whole_graph_in_the_stores_order(random_store):
 
 
 def test_seeds_are_named_once(random_store):
-    with pytest.raises(UsageError, match="seeds: each may be named once"):
+    with pytest.raises(UsageError, match="seeds: must be distinct"):
         full_subgraph(graph_of(random_store().as_of()), np.array([1, 1]), 2)
 
 

@@ -163,7 +163,7 @@ def test_the_size_of_batches_and_parts_changes_rounding_only(
     expected = exact(case)
     around = full_subgraph(HistoryReader(case.view, case.preprocessing, 5).graph, np.arange(14), 2)
     reader = HistoryReader(case.view, case.preprocessing, 5)
-    looks = around.looks(range(len(around.offset) - 1))
+    looks = around.slots_of(range(len(around.offset) - 1))
     large = EdgePass(case.gtea.edge_encoder, reader, CPU).encode(*looks, print)
     for max_slots, max_events, part in ((1, 1, 1), (7, 20, 3), (1000, 9, 5)):
         tiny = EdgePass(case.gtea.edge_encoder, reader, CPU, max_slots=max_slots, max_events=max_events)
@@ -252,7 +252,7 @@ def test_the_future_changes_nothing(make_store: Any, case_of: Any, directed: boo
 
 
 def test_a_node_named_twice_is_refused(make_store: Any, case_of: Any) -> None:
-    with pytest.raises(UsageError, match="seeds: each may be named once"):
+    with pytest.raises(UsageError, match="seeds: must be distinct"):
         exact(case_of(make_store(), small()), [1, 2, 1])
 
 

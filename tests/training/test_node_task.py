@@ -97,7 +97,7 @@ def test_a_model_that_was_tampered_with_is_refused(run_of: Make, file: str) -> N
     train_task(run, no_report)
     path = run.folder / file
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(ModelError, match="has been changed or cut"):
+    with pytest.raises(ModelError, match="was changed or truncated"):
         NodeModel.open(run.folder, torch.device("cpu"))
     path.unlink()
     with pytest.raises(ModelError, match="is missing from the model"):

@@ -1,1 +1,1 @@
-"""What a model is told about accounts, pairs and events, and how it is scaled. Learnt before the cut, never after."""
+"""Model inputs: features of accounts, pairs and events, and their scaling, all fitted before the cut."""

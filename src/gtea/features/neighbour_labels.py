@@ -1,13 +1,13 @@
-"""Which classes are known among those an account deals with, and among those whom these deal with.
+"""Neighbour labels: the share of each class among an account's labelled neighbours, one and two hops away.
 
-    near(i, c) = sum over partners j of i, with class c, of w_ij / w_i
-    next(i, c) = sum over partners j of i of w_ij / w_i * near(j, c), in which i itself is not counted
-    w_ij = log(1 + events between i and j before the cut),  w_i = sum over j of w_ij
+    near(i, c) = sum over neighbours j of i with class c of w_ij / w_i
+    next(i, c) = sum over neighbours j of i of w_ij / w_i * near(j, c), without the contribution of i itself
+    w_ij = log(1 + number of events between i and j before the cut),  w_i = sum over j of w_ij
 
-Beyond the paper. Money launderers have accomplices and colleagues write to each other: what is already known about
-whom an account deals with is the first thing that an investigator looks up. Only labels that a model was trained with
-are looked at, and never an account's own: its row is the same whether or not its class is known. Weights are whole
-numbers of 1/65536, so that what the account itself adds to its partners' sums is taken away without a trace.
+Beyond the paper. Money launderers have accomplices, and the labels of an account's neighbours are the first thing that
+an investigator looks up. Only training labels are read, and never an account's own: its row is the same whether or not
+the account is labelled. Weights are integer multiples of 1/65536, so that the account's own contribution to its
+neighbours' sums is subtracted exactly.
 """
 
 from __future__ import annotations
@@ -26,146 +26,152 @@ from gtea.store.graph import Graph, graph_of, visible_events, visible_slots
 from gtea.store.store import Store
 from gtea.store.view import View
 
-_ONE = 65536.0
+_WEIGHT_SCALE = 65536.0
 
 
 @dataclass(frozen=True)
 class NeighbourLabels:
-    """Accounts whose class is known, by their keys: the labels that a model is trained with."""
+    """The training labels, by account key."""
 
     classes: tuple[str, ...]
     keys: tuple[int, ...]
     """Ascending; see ``gtea.store.account_keys``."""
     targets: tuple[int, ...]
-    """The place of each account's class in ``classes``."""
+    """Each account's class as an index into ``classes``."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns that ``NeighbourLabelShares`` makes."""
-        return tuple(f"known_{reach}_{name}" for reach in ("near", "next") for name in self.classes)
+        """The column names of ``NeighbourLabelShares``."""
+        return tuple(f"known_{hop}_{name}" for hop in ("near", "next") for name in self.classes)
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in a model's file."""
+        """For the model's preprocessing.json."""
         return asdict(self)
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> NeighbourLabels:
-        """The labels of a model's file."""
+        """From a model's preprocessing.json."""
         return NeighbourLabels(*(tuple(content[name]) for name in ("classes", "keys", "targets")))
 
 
 def neighbour_labels_of(
     store: Store, nodes: NDArray[np.int64], targets: NDArray[np.int64], classes: Sequence[str]
 ) -> NeighbourLabels:
-    """The labels of some accounts of a store."""
+    """Labels of the given nodes of a store."""
     keys = keys_of_nodes(store, nodes)
     order = np.argsort(keys)
     return NeighbourLabels(tuple(classes), tuple(keys[order].tolist()), tuple(targets[order].tolist()))
 
 
 class NeighbourLabelShares:
-    """One row of shares for each node of one view. Kept once computed, like ``NodeFeatures``: a hub is read once."""
+    """Computes the class shares of the nodes of one view. Rows are cached, as in ``NodeFeatures``."""
 
     def __init__(self, view: View, labels: NeighbourLabels) -> None:
         self._graph = graph_of(view)
-        self._own = _classes_of(view.store, labels)
-        self._told = _told(self._graph, self._own, len(labels.classes))
+        self._node_class = _node_classes(view.store, labels)
+        self._class_weights = _class_weights(self._graph, self._node_class, len(labels.classes))
         self._rows = np.zeros((view.store.num_nodes, len(labels.names)), dtype=np.float64)
         self._computed = np.zeros(view.store.num_nodes, dtype=bool)
 
     def rows(self, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
-        """One row for each node; the columns are ``NeighbourLabels.names``."""
+        """One row per node; the columns are ``NeighbourLabels.names``."""
         new = nodes[~self._computed[nodes]]
         if len(new):
-            self._rows[new] = _shares(self._graph, self._own, *self._told, new)
-            # After the rows: another thread may look at any moment. That it may compute the same row does no harm.
+            self._rows[new] = _shares(self._graph, self._node_class, *self._class_weights, new)
+            # Set after the rows, because other threads read both. If two threads compute the same row, no harm is done.
             self._computed[new] = True
         return self._rows[nodes]
 
 
-def _classes_of(store: Store, labels: NeighbourLabels) -> NDArray[np.int64]:
-    """The class of each node, -1 where it is not known."""
-    known, targets = np.array(labels.keys, dtype=np.uint64), np.array(labels.targets, dtype=np.int64)
+def _node_classes(store: Store, labels: NeighbourLabels) -> NDArray[np.int64]:
+    """The class of each node, -1 for nodes without a label."""
+    labelled, targets = np.array(labels.keys, dtype=np.uint64), np.array(labels.targets, dtype=np.int64)
     keys = keys_of_all(store)
-    place = np.minimum(np.searchsorted(known, keys), max(len(known) - 1, 0))
-    found = known[place] == keys if len(known) else np.zeros(len(keys), dtype=bool)
+    index = np.minimum(np.searchsorted(labelled, keys), max(len(labelled) - 1, 0))
+    found = labelled[index] == keys if len(labelled) else np.zeros(len(keys), dtype=bool)
     classes = np.full(len(keys), -1, dtype=np.int64)
-    classes[found] = targets[place[found]]
+    classes[found] = targets[index[found]]
     return classes
 
 
 @jit
 def _weight(graph: Graph, slot: int) -> int:
     start, stop = visible_events(graph, graph.slot_edge[slot])
-    return round(_ONE * math.log1p(stop - start))
+    return round(_WEIGHT_SCALE * math.log1p(stop - start))
 
 
 @jit
-def _told(
-    graph: Graph, own: NDArray[np.int64], num_classes: int
+def _class_weights(
+    graph: Graph, node_class: NDArray[np.int64], num_classes: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """The place of each node that has known partners, or -1; by place, their weights by class, and all its weights."""
-    place = np.full(len(own), -1, dtype=np.int64)
+    """Weights of labelled neighbours, for the nodes that have any.
+
+    Returns:
+        The row of each node in the next two arrays, or -1 if it has no labelled neighbour; the weight of each row's
+        neighbours by class; and the total weight of all its neighbours.
+    """
+    row = np.full(len(node_class), -1, dtype=np.int64)
     count = 0
-    for node in range(len(own)):
-        if own[node] < 0:
+    for node in range(len(node_class)):
+        if node_class[node] < 0:
             continue
         start, stop = visible_slots(graph, node)
         for slot in range(start, stop):
             other = graph.slot_neighbour[slot]
-            if other != node and place[other] < 0:
-                place[other] = count
+            if other != node and row[other] < 0:
+                row[other] = count
                 count += 1
-    by_class, whole = np.zeros((count, num_classes), dtype=np.int64), np.zeros(count, dtype=np.int64)
-    for node in range(len(own)):
-        if place[node] < 0:
+    by_class, total = np.zeros((count, num_classes), dtype=np.int64), np.zeros(count, dtype=np.int64)
+    for node in range(len(node_class)):
+        if row[node] < 0:
             continue
         start, stop = visible_slots(graph, node)
         for slot in range(start, stop):
             other = graph.slot_neighbour[slot]
             if other != node:
                 weight = _weight(graph, slot)
-                whole[place[node]] += weight
-                if own[other] >= 0:
-                    by_class[place[node], own[other]] += weight
-    return place, by_class, whole
+                total[row[node]] += weight
+                if node_class[other] >= 0:
+                    by_class[row[node], node_class[other]] += weight
+    return row, by_class, total
 
 
 @jit
 def _shares(
     graph: Graph,
-    own: NDArray[np.int64],
-    place: NDArray[np.int64],
+    node_class: NDArray[np.int64],
+    row: NDArray[np.int64],
     by_class: NDArray[np.int64],
-    whole: NDArray[np.int64],
+    total: NDArray[np.int64],
     nodes: NDArray[np.int64],
 ) -> NDArray[np.float64]:
+    """The ``NeighbourLabels.names`` columns of some nodes."""
     num_classes = by_class.shape[1]
     rows = np.zeros((len(nodes), 2 * num_classes))
-    mine = np.zeros(len(whole), dtype=np.int64)
+    own_weight = np.zeros(len(total), dtype=np.int64)
     for i in range(len(nodes)):
         node = nodes[i]
         start, stop = visible_slots(graph, node)
-        all_mine = 0
+        total_weight = 0
         for slot in range(start, stop):
             other = graph.slot_neighbour[slot]
             if other != node:
                 weight = _weight(graph, slot)
-                all_mine += weight
-                if place[other] >= 0:
-                    mine[place[other]] += weight  # a directed store has a slot for either direction
+                total_weight += weight
+                if row[other] >= 0:
+                    own_weight[row[other]] += weight  # a directed store has a slot per direction
         for slot in range(start, stop):
             other = graph.slot_neighbour[slot]
             if other == node:
                 continue
-            share = _weight(graph, slot) / all_mine
-            if own[other] >= 0:
-                rows[i, own[other]] += share
-            if place[other] >= 0:
+            share = _weight(graph, slot) / total_weight
+            if node_class[other] >= 0:
+                rows[i, node_class[other]] += share
+            if row[other] >= 0:
                 for c in range(num_classes):
-                    others = by_class[place[other], c] - (mine[place[other]] if c == own[node] else 0)
-                    rows[i, num_classes + c] += share * others / whole[place[other]]
+                    others = by_class[row[other], c] - (own_weight[row[other]] if c == node_class[node] else 0)
+                    rows[i, num_classes + c] += share * others / total[row[other]]
         for slot in range(start, stop):
-            if place[graph.slot_neighbour[slot]] >= 0:
-                mine[place[graph.slot_neighbour[slot]]] = 0
+            if row[graph.slot_neighbour[slot]] >= 0:
+                own_weight[row[graph.slot_neighbour[slot]]] = 0
     return rows

@@ -1,6 +1,12 @@
-"""What the model is told about each node itself: its row in the node table, its statistics, a random vector.
+"""Node features: columns of the node table, account statistics and random vectors; and the extra inputs of the head.
 
-``features.nodes`` names any of the three; their columns stand side by side in the order named.
+``features.nodes`` selects any of the three (``given``, ``statistics``, ``random``). Their columns are concatenated in
+the order named.
+
+A random vector is a pure function of the account's id. It lets a network tell accounts apart, and a new account has
+one too. It does not depend on the run's seed, so a model can be moved between stores and machines.
+
+``HeadInputs`` are read by the head alone: ranks of the account's own features (rank inputs) and neighbour labels.
 """
 
 from __future__ import annotations
@@ -26,21 +32,22 @@ from gtea.store.store import Store
 from gtea.store.view import View
 
 _UNIT = 2.0**-53
+"""Turns 53 random bits into a float in [0, 1)."""
 
 
 @dataclass(frozen=True)
 class NodePreprocessing:
-    """Which features nodes have, and how they are scaled."""
+    """Which node features the model reads, and how they are scaled."""
 
     kinds: tuple[NodeKind, ...]
     given: ColumnScaler | None
-    """For columns of the node table. An account without a row has zeros, and 0 in the column ``in_table``."""
+    """Scales the columns of the node table. An account without a row has zeros, and 0 in the column ``in_table``."""
     statistics: ColumnScaler | None
     d_random: int
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns of ``Batch.node_features``."""
+        """The column names of ``Batch.node_features``."""
         columns = {
             "given": (*self.given.names, "in_table") if self.given else (),
             "statistics": self.statistics.names if self.statistics else (),
@@ -49,12 +56,12 @@ class NodePreprocessing:
         return tuple(name for kind in self.kinds for name in columns[kind])
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in a model's file."""
+        """For the model's preprocessing.json."""
         return dataclasses.asdict(self)
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> NodePreprocessing:
-        """The preprocessing of a model's file."""
+        """From a model's preprocessing.json."""
         given, statistics = (
             content[kind] and ColumnScaler.from_json(content[kind]) for kind in ("given", "statistics")
         )
@@ -62,10 +69,10 @@ class NodePreprocessing:
 
 
 class NodeFeatures:
-    """The features of the nodes of one view.
+    """Computes the node features of one view.
 
-    A row depends on the view and the node alone, so it is kept once computed: a hub's events are read once, and not
-    in every batch. The memory for rows that nobody asks for is never touched.
+    A row depends on the view and the node alone, so rows are cached: a hub's events are read once, not in every batch.
+    The cache is allocated with zeros, and rows that are never requested take no physical memory.
     """
 
     def __init__(self, view: View, nodes: NodePreprocessing) -> None:
@@ -77,24 +84,24 @@ class NodeFeatures:
         if nodes.statistics:
             self._statistics = columns_of(statistic_names(store.features), nodes.statistics.names, "statistics")
         self._rows = np.zeros((store.num_nodes, len(nodes.names)), dtype=np.float32)
-        self._known = np.zeros(store.num_nodes, dtype=bool)
+        self._computed = np.zeros(store.num_nodes, dtype=bool)
 
     @property
     def width(self) -> int:
-        """How many features a node has."""
+        """The number of features per node."""
         return self._rows.shape[1]
 
     def rows(self, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
-        """One row for each node; the columns are ``NodePreprocessing.names``."""
-        new = nodes[~self._known[nodes]]
+        """One row per node; the columns are ``NodePreprocessing.names``."""
+        new = nodes[~self._computed[nodes]]
         if len(new):
             self._rows[new] = self.compute(new)
-            # After the rows: another thread may look at any moment. That it may compute the same row does no harm.
-            self._known[new] = True
+            # Set after the rows, because other threads read both. If two threads compute the same row, no harm is done.
+            self._computed[new] = True
         return self._rows[nodes]
 
     def compute(self, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The same without keeping anything, for whoever asks about each node once."""
+        """Like ``rows``, without the cache: for callers that read each node once."""
         return np.concatenate([self._part(kind, nodes) for kind in self._nodes.kinds], axis=1)
 
     def _part(self, kind: NodeKind, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -118,27 +125,29 @@ class NodeFeatures:
 
 
 def node_columns(store: Store) -> tuple[str, ...]:
-    """The names of the columns of a store's node table."""
+    """The column names of a store's node table."""
     described = store.manifest.schema["node_columns"]
     if described is None:
-        raise ModelError("node features: the store has no node table. Ingest with --nodes, or don't ask for 'given'.")
+        raise ModelError(
+            "node features: the store has no node table. Ingest with --nodes, or leave 'given' out of features.nodes."
+        )
     return tuple(described["features"])
 
 
 def random_vectors(keys: NDArray[np.uint64], size: int) -> NDArray[np.float32]:
-    """One row of independent standard normal numbers for each key of ``gtea.store.account_keys``."""
+    """One row of independent standard normal numbers per key of ``gtea.store.account_keys``."""
     return _normal(stream(0, Purpose.VECTORS), keys, size)
 
 
 @jit
 def _normal(state: np.uint64, keys: NDArray[np.uint64], size: int) -> NDArray[np.float32]:
-    """Box and Muller: two uniform words make two normal numbers."""
+    """Box-Muller transform: two uniform numbers make two normal ones."""
     rows = np.empty((len(keys), size), dtype=np.float32)
     for i in range(len(keys)):
         own = fold(state, keys[i])
         for k in range(0, size, 2):
             first, second = fold(own, np.uint64(k)), fold(own, np.uint64(k + 1))
-            # (0, 1]: its logarithm is finite.
+            # In (0, 1], so that the logarithm is finite.
             radius = math.sqrt(-2 * math.log((np.float64(first >> np.uint64(11)) + 1) * _UNIT))
             angle = 2 * math.pi * (np.float64(second >> np.uint64(11)) * _UNIT)
             rows[i, k] = radius * math.cos(angle)
@@ -148,17 +157,17 @@ def _normal(state: np.uint64, keys: NDArray[np.uint64], size: int) -> NDArray[np
 
 
 class HeadInputs:
-    """What only the head reads about an account: rank inputs and neighbour labels, numbers from 0 to 1."""
+    """Computes the inputs that only the head reads: rank inputs and neighbour labels, numbers from 0 to 1."""
 
     def __init__(self, view: View, ranks: RankScaler | None, labels: NeighbourLabels | None) -> None:
         self._ranks = ranks
         self._labels = None if labels is None else NeighbourLabelShares(view, labels)
 
     def rows(self, nodes: NDArray[np.int64], features: NDArray[np.float32]) -> NDArray[np.float32] | None:
-        """One row for each node, [num_nodes, d_ranks]; None where nothing is asked for.
+        """One row per node, [num_nodes, d_head_inputs]; None if the model has no head inputs.
 
         Args:
-            features: What ``NodeFeatures`` says of the nodes.
+            features: The rows of ``NodeFeatures`` for these nodes.
         """
         parts = [] if self._ranks is None else [self._ranks.transform(features)]
         shares = self.label_shares(nodes)
@@ -167,6 +176,6 @@ class HeadInputs:
         return np.concatenate(parts, axis=1) if parts else None
 
     def label_shares(self, nodes: NDArray[np.int64]) -> NDArray[np.float32] | None:
-        """The last columns alone: the shares of labelled neighbours in each class."""
-        # Square roots spread out the small shares that arrive through hubs.
+        """The neighbour label columns alone, which are the last ones; None if the model has none."""
+        # Square roots spread out the small shares that hubs contribute.
         return None if self._labels is None else np.sqrt(self._labels.rows(nodes)).astype(np.float32)

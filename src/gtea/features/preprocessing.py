@@ -1,9 +1,9 @@
-"""What is learnt from the training window before training begins: scalers, vocabularies, neighbour labels.
+"""Preprocessing: scalers, vocabularies and neighbour labels, fitted on the training window before training starts.
 
-One frozen value, saved with the model. It is learnt from a view, so from nothing at or after its cut. At most a million
-events (fewer if they have many columns) and a hundred thousand accounts are read, spread evenly over those before the
-cut in the order of the store. Nothing is random, and nothing after the cut changes which are read: the same window
-gives the same bytes.
+``Preprocessing`` is frozen and saved with the model. It is fitted on a view, so nothing at or after the cut is read. At
+most a million events (fewer if they have many columns) and a hundred thousand accounts are read, evenly spaced among
+those before the cut in the order of the store. Nothing is random, and nothing after the cut changes which are read: the
+same window gives the same bytes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _DEFAULTS = FeaturesConfig()
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """How times, events, nodes and pairs are turned into a network's inputs."""
+    """How times, events, nodes and pairs become network inputs."""
 
     times: TimeScaler
     events: EventPreprocessing
@@ -94,18 +94,19 @@ def preprocessing_for(
     cut: int,
     config: RunConfig,
     *,
-    statistics_too: bool = False,
+    add_statistics: bool = False,
     labels: NeighbourLabels | None = None,
 ) -> Preprocessing:
-    """Learn what the settings ask for from what lies before the cut.
+    """Fit what the settings require on the events before the cut.
 
     Args:
-        statistics_too: Add statistics to the node table by default, for a model that knows accounts by nothing else.
-        labels: The training labels, if the settings ask for neighbour labels.
+        add_statistics: By default, use account statistics in addition to the node table. For models that read nothing
+            else about accounts.
+        labels: The training labels; read if ``features.neighbour_labels`` is set.
     """
     if config.features.neighbour_labels and labels is None:
-        raise UsageError("features.neighbour_labels: reads labels of accounts, and links have none. Leave it out.")
-    kinds = config.features.nodes or _default_kinds(store, statistics_too)
+        raise UsageError("features.neighbour_labels: needs account labels, and the link task has none. Leave it out.")
+    kinds = config.features.nodes or _default_kinds(store, add_statistics)
     used = labels if config.features.neighbour_labels else None
     return fit_preprocessing(store.as_of(cut), config.features, kinds=kinds, labels=used)
 
@@ -117,25 +118,25 @@ def fit_preprocessing(
     kinds: Sequence[NodeKind] = ("statistics",),
     labels: NeighbourLabels | None = None,
 ) -> Preprocessing:
-    """Learn scalers and vocabularies from what lies before the view's cut.
+    """Fit scalers and vocabularies on the events before the view's cut.
 
     Args:
-        kinds: Where node features come from.
-        labels: Neighbour labels for the head to read.
+        kinds: The sources of node features.
+        labels: Neighbour labels for the head.
     """
     times, nodes = fit_window(view), fit_nodes(view, kinds, features)
     return Preprocessing(
         times,
         fit_events(view, time_origin=features.time_origin),
         nodes,
-        fit_pairs(view, times) if features.pair_statistics else None,
-        fit_node_ranks(view, nodes) if features.rank_inputs else None,
+        _fit_pairs(view, times) if features.pair_statistics else None,
+        _fit_node_ranks(view, nodes) if features.rank_inputs else None,
         labels,
     )
 
 
 def input_spec(preprocessing: Preprocessing) -> InputSpec:
-    """Sizes of the inputs, and the periods from which the time encoding's frequencies start."""
+    """Input sizes, and the shortest and longest period of the initial time encoding."""
     times = preprocessing.times
     shortest = 1 / times.unit if times.steps else _MINUTE_IN_DAYS
     pairs, ranks, labels = (
@@ -147,7 +148,7 @@ def input_spec(preprocessing: Preprocessing) -> InputSpec:
 
 
 def fit_window(view: View, unit_seconds: int = _DAY) -> TimeScaler:
-    """The time scale of a view: its first event is the origin."""
+    """Fit the time scaler: the origin is the view's first event."""
     start, stop = view.event_ranges(np.arange(view.store.num_edges))
     visible = stop > start
     if not visible.any():
@@ -164,11 +165,11 @@ def fit_events(
     log: LogScale = "auto",
     max_words: int = _MAX_WORDS,
 ) -> EventPreprocessing:
-    """Scalers and vocabularies of event columns.
+    """Fit the scalers and vocabularies of event columns.
 
     Args:
-        log: Which numeric columns go on a log scale; see ``gtea.features.scaling``.
-        max_words: The most words of a categorical column that get a column of their own.
+        log: Which numeric columns are put on a log scale; see ``gtea.features.scaling``.
+        max_words: The maximum vocabulary size of a categorical column.
     """
     store, arrays = view.store, view.arrays
     rows, gap = sample_events(view, min(_MAX_EVENTS, _MAX_VALUES // max(1, len(store.features))))
@@ -183,7 +184,7 @@ def fit_events(
 
 
 def fit_nodes(view: View, kinds: Sequence[NodeKind], features: FeaturesConfig = _DEFAULTS) -> NodePreprocessing:
-    """Scalers of node features, from accounts that have an event before the cut."""
+    """Fit the scalers of node features on accounts with an event before the cut."""
     unknown = [kind for kind in kinds if kind not in get_args(NodeKind)]
     if unknown or not kinds or len(set(kinds)) != len(kinds):
         raise UsageError(
@@ -198,48 +199,48 @@ def fit_nodes(view: View, kinds: Sequence[NodeKind], features: FeaturesConfig = 
     )
 
 
-def fit_node_ranks(view: View, nodes: NodePreprocessing) -> RankScaler:
-    """Ranks of the scaled node features, from accounts that have an event before the cut."""
+def _fit_node_ranks(view: View, nodes: NodePreprocessing) -> RankScaler:
+    """Fit ranks of the scaled node features on accounts with an event before the cut."""
     return fit_ranks(nodes.names, NodeFeatures(view, nodes).compute(_visible_nodes(view)))
 
 
-def fit_pairs(view: View, times: TimeScaler) -> RankScaler:
-    """Ranks of pair statistics, from pairs that have met before the cut and as many that mix their ends."""
+def _fit_pairs(view: View, times: TimeScaler) -> RankScaler:
+    """Fit ranks of pair statistics on pairs with an event before the cut, and as many with their dst ends exchanged."""
     start, stop = view.event_ranges(np.arange(view.store.num_edges))
-    met = np.flatnonzero(stop > start)
-    met = met[evenly(len(met), _MAX_PAIRS)]
-    src, dst = (end[met].astype(np.int64) for end in (view.arrays.edge_a, view.arrays.edge_b))
+    edges = np.flatnonzero(stop > start)
+    edges = edges[evenly_spaced(len(edges), _MAX_PAIRS)]
+    src, dst = (end[edges].astype(np.int64) for end in (view.arrays.edge_a, view.arrays.edge_b))
     statistics = PairStatistics(view, times.stored_per_unit(view.store.unit))
     rows = statistics.rows(np.concatenate([src, src]), np.concatenate([dst, np.roll(dst, len(dst) // 2)]))
     return fit_ranks(PAIR_STATISTICS, rows, with_nan=True)
 
 
 def sample_events(view: View, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Places in the store of events before the cut, evenly spread; and the gap of each to its pair's previous event."""
+    """Row numbers of evenly spaced events before the cut, and the time since the pair's previous event for each."""
     start, stop = view.event_ranges(np.arange(view.store.num_edges))
-    seen = np.concatenate([[0], np.cumsum(stop - start)])
-    rank = evenly(int(seen[-1]), limit)
-    edge = np.searchsorted(seen, rank, side="right") - 1
-    rows = start[edge] + rank - seen[edge]
-    before = np.maximum(rows - 1, start[edge])
-    return rows, view.arrays.event_time[rows] - view.arrays.event_time[before]
+    offset = np.concatenate([[0], np.cumsum(stop - start)])
+    rank = evenly_spaced(int(offset[-1]), limit)
+    edge = np.searchsorted(offset, rank, side="right") - 1
+    rows = start[edge] + rank - offset[edge]
+    previous = np.maximum(rows - 1, start[edge])
+    return rows, view.arrays.event_time[rows] - view.arrays.event_time[previous]
 
 
-def evenly(count: int, limit: int) -> NDArray[np.int64]:
-    """All of 0 .. count - 1, or ``limit`` of them at equal distances."""
+def evenly_spaced(count: int, limit: int) -> NDArray[np.int64]:
+    """All of 0 .. count - 1 or, if there are more than ``limit``, that many at equal distances."""
     return np.arange(count) if count <= limit else np.arange(limit) * count // limit
 
 
-def _default_kinds(store: Store, statistics_too: bool) -> tuple[NodeKind, ...]:
+def _default_kinds(store: Store, add_statistics: bool) -> tuple[NodeKind, ...]:
     if store.node_features is None:
         return ("statistics",)
-    return ("given", "statistics") if statistics_too else ("given",)
+    return ("given", "statistics") if add_statistics else ("given",)
 
 
 def _visible_nodes(view: View) -> NDArray[np.int64]:
     start, stop = view.slot_ranges(np.arange(view.store.num_nodes))
     visible = np.flatnonzero(stop > start)
-    return visible[evenly(len(visible), _MAX_NODES)]
+    return visible[evenly_spaced(len(visible), _MAX_NODES)]
 
 
 def _fit_given(view: View, nodes: NDArray[np.int64]) -> ColumnScaler:

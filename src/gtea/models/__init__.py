@@ -1,1 +1,1 @@
-"""The models by name: GTEA, the default hybrid, and what they are compared with; and a model on disk."""
+"""The models by name: GTEA, the default hybrid and the baselines; and saved models on disk."""

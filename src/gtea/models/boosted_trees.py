@@ -1,11 +1,11 @@
-"""Gradient-boosted trees on statistics: the rival to beat, and one half of the hybrid.
+"""Gradient-boosted trees on statistics: the strongest simple baseline, and one half of the hybrid.
 
-For accounts the trees read what each account does in total: how often, with how many, how much, how regularly. They
-know nothing of with whom and in which order. For pairs they read ``features.pair_statistics``. Where they do as well as
-a model of pair histories, use them.
+For accounts the trees read account statistics: event counts, partners, amounts, time gaps. They see neither who an
+account deals with nor in which order. For pairs they read ``gtea.features.pair_statistics``. Where trees do as well as
+a model of pair histories, use the trees.
 
-scikit-learn fits the trees, but saves them by pickle, which can run code when it is loaded. Here a tree is a few plain
-arrays: saved as tensors, checked when loaded, and evaluated by a small compiled function.
+scikit-learn fits the trees. It saves them as pickles, which can run code when loaded, so the fitted trees are copied to
+plain arrays here: saved as tensors, checked when loaded, and evaluated by a small compiled function.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from gtea.runtime.jit import jit
 
 
 class TabularModel(nn.Module, ABC):
-    """A model that is fitted to all training examples at once. Saved, loaded and scored like any other.
+    """A model that is fitted to all training examples at once. Saved, loaded and scored like the networks.
 
-    What it learns are buffers, so that they are saved with everybody else's weights.
+    What it learns is stored in buffers, so that it is part of the state dict.
     """
 
     @abstractmethod
     def fit(self, rows: Tensor, targets: Tensor, weights: Tensor) -> None:
-        """Learn from examples.
+        """Fit the model.
 
         Args:
             rows: All training examples as one batch.
-            targets: The class of each, [num_examples].
-            weights: How much each example counts, [num_examples].
+            targets: The class of each example, [num_examples].
+            weights: The weight of each example, [num_examples].
         """
 
 
 class TreeArrays(NamedTuple):
-    """Trees in the order in which they were fitted, and their nodes, one tree after the other."""
+    """Trees in the order in which they were fitted, and the nodes of all trees, concatenated."""
 
     baseline: NDArray[np.float64]
-    """One logit for each class, to which the trees add."""
+    """The initial logit of each class, to which the trees add."""
     tree_root: NDArray[np.int64]
     tree_class: NDArray[np.int64]
     """The class whose logit a tree adds to."""
@@ -59,7 +59,7 @@ class TreeArrays(NamedTuple):
 
     @staticmethod
     def dtypes() -> dict[str, np.dtype[Any]]:
-        """The type of each array."""
+        """The dtype of each array."""
         floats, small = ("baseline", "node_threshold", "node_value"), ("node_missing_left",)
         kinds = {name: np.dtype(np.int64) for name in TreeArrays._fields}
         return kinds | dict.fromkeys(floats, np.dtype(np.float64)) | dict.fromkeys(small, np.dtype(np.uint8))
@@ -72,7 +72,7 @@ class TreeArrays(NamedTuple):
 
 
 class BoostedTrees(TabularModel):
-    """Class logits of rows of features. A class that training lacks has logit -inf and probability 0."""
+    """Class logits of rows of features. A class without training examples has logit -inf and probability 0."""
 
     def __init__(self, d_in: int, num_classes: int, seed: int) -> None:
         super().__init__()
@@ -85,23 +85,23 @@ class BoostedTrees(TabularModel):
     def fit(self, rows: Tensor, targets: Tensor, weights: Tensor) -> None:
         """Fit the trees."""
         examples = rows.cpu().numpy(), targets.cpu().numpy().astype(np.int64), weights.double().cpu().numpy()
-        for name, array in fit_trees(*examples, self._num_classes, self._seed)._asdict().items():
+        for name, array in _fit_trees(*examples, self._num_classes, self._seed)._asdict().items():
             setattr(self, name, torch.from_numpy(array))
 
     def forward(self, rows: Tensor) -> Tensor:
         """Logits, [num_rows, num_classes]."""
-        return torch.from_numpy(sum_leaves(self._trees(), rows.double().cpu().numpy())).to(rows.device)
+        return torch.from_numpy(_sum_leaves(self._trees(), rows.double().cpu().numpy())).to(rows.device)
 
     def _trees(self) -> TreeArrays:
         return TreeArrays(*(getattr(self, name).cpu().numpy() for name in TreeArrays._fields))
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
-        """Take as many nodes as the file has; torch would insist on the size of unfitted trees."""
+        """Resize the buffers to those of the file before loading; torch would require the sizes of unfitted trees."""
         for name in TreeArrays._fields:
             if prefix + name in state_dict:
                 setattr(self, name, torch.empty_like(state_dict[prefix + name]))
         super()._load_from_state_dict(state_dict, prefix, *rest)
-        _require_sound(self._trees(), self._d_in, self._num_classes)
+        _require_valid(self._trees(), self._d_in, self._num_classes)
 
 
 class PairBoostedTrees(BoostedTrees):
@@ -116,39 +116,39 @@ class PairBoostedTrees(BoostedTrees):
         return logits[:, 1] - logits[:, 0]
 
 
-def fit_trees(
+def _fit_trees(
     rows: NDArray[np.floating[Any]],
     targets: NDArray[np.int64],
     weights: NDArray[np.float64],
     num_classes: int,
     seed: int,
 ) -> TreeArrays:
-    """Fit scikit-learn's trees, a hundred rounds with its other defaults, and take them out as arrays."""
+    """Fit scikit-learn's trees with its defaults (100 rounds) and convert them to arrays."""
     present = np.unique(targets)
     baseline = np.full(num_classes, -np.inf)
     baseline[present] = 0
     if len(present) == 1:
         return TreeArrays.empty(num_classes)._replace(baseline=baseline)
-    # No early stopping: it would hold out random examples, and there is a validation part already.
+    # No early stopping: it would hold out random examples, although there is a validation part already.
     booster = HistGradientBoostingClassifier(random_state=seed, early_stopping=False)
     booster.fit(rows, targets, sample_weight=weights)
-    # Two classes have one logit, that of the second.
+    # Two classes have a single logit, that of the second.
     columns = present[1:] if len(present) == 2 else present
     baseline[columns] = booster._baseline_prediction.ravel()
-    fitted = [(columns[place], tree.nodes) for row in booster._predictors for place, tree in enumerate(row)]
+    fitted = [(columns[i], tree.nodes) for row in booster._predictors for i, tree in enumerate(row)]
     return _as_arrays(baseline, fitted)
 
 
 def _as_arrays(baseline: NDArray[np.float64], fitted: list[tuple[Any, NDArray[Any]]]) -> TreeArrays:
-    nodes = np.concatenate([own for _, own in fitted])
-    sizes = [len(own) for _, own in fitted]
+    nodes = np.concatenate([tree for _, tree in fitted])
+    sizes = [len(tree) for _, tree in fitted]
     roots = np.cumsum([0, *sizes[:-1]])
     first = np.repeat(roots, sizes)
     leaf = nodes["is_leaf"] == 1
     return TreeArrays(
         baseline,
         roots.astype(np.int64),
-        np.array([place for place, _ in fitted], dtype=np.int64),
+        np.array([column for column, _ in fitted], dtype=np.int64),
         np.where(leaf, -1, first + nodes["left"]),
         np.where(leaf, -1, first + nodes["right"]),
         np.where(leaf, 0, nodes["feature_idx"]).astype(np.int64),
@@ -159,8 +159,8 @@ def _as_arrays(baseline: NDArray[np.float64], fitted: list[tuple[Any, NDArray[An
 
 
 @jit
-def sum_leaves(trees: TreeArrays, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The baseline plus each tree's leaf for each row, in the order in which the trees were fitted."""
+def _sum_leaves(trees: TreeArrays, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The baseline plus the leaf values of all trees for each row, added in the order in which they were fitted."""
     sums = np.empty((len(rows), len(trees.baseline)))
     for i in range(len(rows)):
         sums[i] = trees.baseline
@@ -174,15 +174,15 @@ def sum_leaves(trees: TreeArrays, rows: NDArray[np.float64]) -> NDArray[np.float
     return sums
 
 
-def _require_sound(trees: TreeArrays, d_in: int, num_classes: int) -> None:
-    """Compiled code does not check bounds: every index must point at something that exists.
+def _require_valid(trees: TreeArrays, d_in: int, num_classes: int) -> None:
+    """Refuse arrays with indices out of range: compiled code does not check bounds.
 
-    Children come after their parents, so that every descent ends.
+    Children must come after their parents, so that every descent ends.
     """
     num_nodes = len(trees.node_left)
     inner = np.flatnonzero(trees.node_left >= 0)
     arrays = trees._asdict()
-    sound = (
+    valid = (
         all(array.ndim == 1 and array.dtype == TreeArrays.dtypes()[name] for name, array in arrays.items())
         and {len(array) for name, array in arrays.items() if name.startswith("node_")} == {num_nodes}
         and len(trees.tree_root) == len(trees.tree_class)
@@ -195,8 +195,8 @@ def _require_sound(trees: TreeArrays, d_in: int, num_classes: int) -> None:
         and _within(trees.node_left[inner], 0, num_nodes)
         and _within(trees.node_right[inner], 0, num_nodes)
     )
-    if not sound:
-        raise ModelError("model: its trees do not fit together. The model is damaged; train it again.")
+    if not valid:
+        raise ModelError("model: its trees are inconsistent. The model is damaged; train it again.")
 
 
 def _within(values: NDArray[Any], low: int, stop: int) -> bool:

@@ -1,4 +1,4 @@
-"""EdgeBank (Poursafaei et al. 2022): who has met will meet again."""
+"""EdgeBank (Poursafaei et al. 2022): predicts that past pairs interact again."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from gtea.models.boosted_trees import TabularModel
 
 
 class EdgeBank(TabularModel):
-    """The later a pair last met, the likelier it meets again; a pair that never met has probability 0.
+    """The more recent a pair's last event, the higher its score. A pair without events has probability 0.
 
-    probability = 1 / (1 + a), a = the age of the pair's last event, rounded down to a power of two
+    probability = 1 / (1 + a), a = the time since the pair's last event, rounded down to a power of two
 
-    EdgeBank answers 1 or 0: whether a pair has ever met, or within a window of time. Both are this score at a
-    threshold, and the threshold is the one that does best on the validation part. Ages are rounded because everything
-    is a little older in the test part: a threshold at the oldest pair of the one would cut off some of the other.
-    Nothing is learnt.
+    EdgeBank itself predicts 1 or 0: whether a pair has had an event, ever or within a time window. Both are thresholds
+    of this score, and the threshold is the best one on the validation part. Ages are rounded because all pairs are a
+    little older in the test part: a threshold at the oldest validation pair would exclude some test pairs. Nothing is
+    learnt.
     """
 
-    def fit(self, rows: Tensor, answers: Tensor, weights: Tensor) -> None:
-        """There is nothing to learn."""
+    def fit(self, rows: Tensor, targets: Tensor, weights: Tensor) -> None:
+        """Does nothing."""
 
     def forward(self, age: Tensor) -> Tensor:
         """Logits, [num_pairs]: sigmoid(-log a) = 1 / (1 + a)."""

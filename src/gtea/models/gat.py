@@ -1,4 +1,4 @@
-"""GAT (Velickovic et al. 2018) on sampled attended_run."""
+"""GAT (Velickovic et al. 2018) on sampled subgraphs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from gtea.config import InputSpec, ModelConfig
-from gtea.models.layered import Stack, company_of, widths, with_zeros
+from gtea.models.layered import Stack, gather_padded, layer_widths, self_and_neighbours
 from gtea.nn.batch import Batch, Slots
 from gtea.nn.linear import uniform
 
@@ -19,7 +19,7 @@ class GATLayer(nn.Module):
 
     alpha_uv = softmax_v(leaky_relu(a_1 . W h_u + a_2 . W h_v))
 
-    Heads stand side by side within the network and are averaged in its last layer.
+    Heads are concatenated, and averaged in the last layer.
     """
 
     def __init__(self, d_in: int, d_out: int, num_heads: int, last: bool, generator: torch.Generator) -> None:
@@ -31,37 +31,37 @@ class GATLayer(nn.Module):
         self.a_neighbour = uniform(num_heads, d_head, bound=d_head**-0.5, generator=generator)
         self.bias = nn.Parameter(torch.zeros(d_out))
 
-    def forward(self, h_target: Tensor, h: Tensor, slots: Slots, company: Tensor) -> Tensor:
-        """Embed the targets anew, [num_targets, d_out].
+    def forward(self, h_target: Tensor, h: Tensor, slots: Slots, neighbours: Tensor) -> Tensor:
+        """Update the targets' embeddings, [num_targets, d_out].
 
         Args:
-            company: Each target's own place, then its neighbours', -1 where there is none: [.., 1 + K].
+            neighbours: ``self_and_neighbours`` of the batch, [.., 1 + K].
         """
-        company = company[: len(h_target)]
+        neighbours = neighbours[: len(h_target)]
         mapped = torch.einsum("nd,hde->nhe", h, self.w)
         num_heads, d_head = mapped.shape[1:]
-        asked = (mapped[: len(company)] * self.a_target).sum(-1)
-        offered = with_zeros((mapped * self.a_neighbour).sum(-1), company)
-        logit = functional.leaky_relu(asked[:, None] + offered, _SLOPE)
-        alpha = logit.masked_fill(company[:, :, None] < 0, -torch.inf).softmax(dim=1)
-        values = with_zeros(mapped.flatten(1), company).view(*company.shape, num_heads, d_head)
+        target_logit = (mapped[: len(neighbours)] * self.a_target).sum(-1)
+        neighbour_logit = gather_padded((mapped * self.a_neighbour).sum(-1), neighbours)
+        logit = functional.leaky_relu(target_logit[:, None] + neighbour_logit, _SLOPE)
+        alpha = logit.masked_fill(neighbours[:, :, None] < 0, -torch.inf).softmax(dim=1)
+        values = gather_padded(mapped.flatten(1), neighbours).view(*neighbours.shape, num_heads, d_head)
         heads = (alpha[..., None] * values).sum(1)
         return (heads.mean(1) if self.last else heads.flatten(1)) + self.bias
 
 
 class GAT(Stack):
-    """Layers of graph attention with ELU between. Node features only."""
+    """Layers of graph attention with ELU between them. Reads node features only."""
 
     def __init__(self, config: ModelConfig, spec: InputSpec, generator: torch.Generator) -> None:
         layers = [
             GATLayer(d_in, config.d_node, config.num_heads, depth == config.num_layers - 1, generator)
-            for depth, d_in in enumerate(widths(config, spec))
+            for depth, d_in in enumerate(layer_widths(config, spec))
         ]
         super().__init__(layers, config.dropout)
 
-    def known(self, batch: Batch, like: Tensor) -> Tensor:
-        """Who stands around each target, itself first."""
-        return company_of(batch)
+    def layer_inputs(self, batch: Batch, like: Tensor) -> Tensor:
+        """The index of each target and of its neighbours."""
+        return self_and_neighbours(batch)
 
     @staticmethod
     def activation(h: Tensor) -> Tensor:

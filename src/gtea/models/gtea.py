@@ -1,4 +1,4 @@
-"""A network for node classification: GTEA and its head, trained together."""
+"""GTEA with its heads: node classification (Eq. 8) and link prediction (Eq. 9)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gtea.nn.model import GTEA
 
 
 class GTEANodeClassifier(nn.Module):
-    """Class logits of the seeds of a batch. The weights are a pure function of sizes and seed."""
+    """Class logits of the seeds of a batch. The initial weights depend on the sizes and the seed alone."""
 
     def __init__(self, config: ModelConfig, spec: InputSpec, num_classes: int, seed: int) -> None:
         super().__init__()
@@ -22,7 +22,7 @@ class GTEANodeClassifier(nn.Module):
 
     @property
     def embedder(self) -> GTEA:
-        """What makes the embeddings that the head reads."""
+        """The module that computes the embeddings for the head."""
         return self.gtea
 
     def forward(self, batch: Batch) -> Tensor:
@@ -30,13 +30,13 @@ class GTEANodeClassifier(nn.Module):
         return self.answer(self.gtea(batch), batch.node_features[: batch.num_within[0]], batch.head_inputs)
 
     def answer(self, z: Tensor, x: Tensor, head_inputs: Tensor | None) -> Tensor:
-        """Logits of nodes with these embeddings and features; the features themselves are looked at by others."""
+        """Logits of nodes with these embeddings and head inputs. Only subclasses read the node features x."""
         logits: Tensor = self.head(z, head_inputs)
         return logits
 
 
 class GTEALinkNetwork(nn.Module):
-    """Link logits of pairs, Eq. 9 or a head beyond it. The weights are a pure function of sizes and seed."""
+    """Link logits of pairs, by Eq. 9 or another head. The initial weights depend on the sizes and the seed alone."""
 
     def __init__(self, config: ModelConfig, spec: InputSpec, seed: int) -> None:
         super().__init__()
@@ -46,15 +46,15 @@ class GTEALinkNetwork(nn.Module):
 
     @property
     def reads_history(self) -> bool:
-        """Whether batches must hold the pairs' own histories."""
+        """Whether batches must include the pairs' own histories."""
         return self.head.reads_history
 
     def forward(self, pairs: PairBatch) -> Tensor:
         """Logits, [num_pairs]."""
-        return self.answer(*self.embedded(pairs), pairs.statistics)
+        return self.answer(*self.embed(pairs), pairs.statistics)
 
-    def embedded(self, pairs: PairBatch) -> tuple[Tensor, Tensor, Tensor | None]:
-        """The embeddings of both ends and, where it is read, of what they did together."""
+    def embed(self, pairs: PairBatch) -> tuple[Tensor, Tensor, Tensor | None]:
+        """The embeddings of both ends and, if the batch has them, of the pairs' own histories."""
         z = self.gtea(pairs.batch)
         e_tilde = None if pairs.histories is None else self.gtea.edge_encoder.embed(pairs.histories)
         return z[pairs.src], z[pairs.dst], e_tilde

@@ -1,8 +1,8 @@
-"""What the layered baselines have in common: L layers over the hops of a batch, outermost first.
+"""What the layered baselines share: L layers over the hops of a batch, outermost first.
 
-Each layer renews the embeddings of a prefix of the batch's nodes from those of a longer one, along the sampled slots:
-exactly what GTEA's layers do, with the same samples. Between layers stands an activation; the last layer's output is
-the embedding that the head reads, as GTEA's is.
+Each layer updates the embeddings of a prefix of the batch's nodes from those of a longer prefix, along the sampled
+slots, as GTEA's layers do and with the same samples. There is an activation between layers. The output of the last
+layer is the embedding that the head reads.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gtea.nn.heads import DotHead, NodeHead
 
 
 class Stack(nn.Module, ABC):
-    """Layers, and between them an activation and, while training, dropout."""
+    """Layers with an activation and dropout between them."""
 
     def __init__(self, layers: Sequence[nn.Module], dropout: float) -> None:
         super().__init__()
@@ -30,51 +30,28 @@ class Stack(nn.Module, ABC):
     def forward(self, batch: Batch) -> Tensor:
         """The embeddings of the seeds, [num_seeds, d_node]."""
         h = batch.node_features.to(next(self.parameters()).dtype)
-        slots, known = sampled_slots(batch, h), self.known(batch, h)
+        slots, layer_inputs = sampled_slots(batch, h), self.layer_inputs(batch, h)
         for depth, num_targets in enumerate(reversed(batch.num_within[:-1])):
             if depth:
                 h = self.dropout(self.activation(h))
-            h = self.layers[depth](h[:num_targets], h, slots.first(num_targets), known)
+            h = self.layers[depth](h[:num_targets], h, slots.first(num_targets), layer_inputs)
         return h
 
-    def known(self, batch: Batch, like: Tensor) -> Tensor | None:
-        """What layers read of a batch besides node embeddings and slots, in the precision of ``like``."""
+    def layer_inputs(self, batch: Batch, like: Tensor) -> Tensor | None:
+        """What the layers read in addition to embeddings and slots, in the precision of ``like``."""
         return None
 
     @staticmethod
     @abstractmethod
     def activation(h: Tensor) -> Tensor:
-        """What stands between the layers."""
-
-
-def sampled_slots(batch: Batch, like: Tensor) -> Slots:
-    """Every sampled neighbour of every target, all of weight one."""
-    return Slots.of_batch(batch, (batch.edge >= 0).to(like.dtype))
-
-
-def company_of(batch: Batch) -> Tensor:
-    """Each target's own place, then its neighbours', -1 where there is none: [num_targets, 1 + K]."""
-    own = torch.arange(len(batch.neighbour), device=batch.neighbour.device)
-    return torch.cat([own[:, None], batch.neighbour], dim=1)
-
-
-def widths(config: ModelConfig, spec: InputSpec) -> list[int]:
-    """The width of what each layer reads: node features, then embeddings."""
-    return [spec.d_node_features, *[config.d_node] * (config.num_layers - 1)]
-
-
-def with_zeros(rows: Tensor, places: Tensor) -> Tensor:
-    """The rows at some places, zeros where a place is -1: [*places.shape, width]."""
-    padded = torch.cat([rows, rows.new_zeros(1, rows.shape[1])])
-    chosen = torch.where(places < 0, len(rows), places)
-    return padded.index_select(0, chosen.flatten()).view(*places.shape, rows.shape[1])
+        """The activation between layers."""
 
 
 class Build(Protocol):
-    """Makes what embeds the seeds of a batch; its weights are a pure function of the sizes and the generator."""
+    """Builds a module that embeds the seeds of a batch, with initial weights from the generator."""
 
     def __call__(self, config: ModelConfig, spec: InputSpec, generator: torch.Generator) -> nn.Module:
-        """The module: a batch in, [num_seeds, d_node] out."""
+        """The module: from a batch to [num_seeds, d_node]."""
 
 
 class BaselineClassifier(nn.Module):
@@ -105,3 +82,26 @@ class BaselinePredictor(nn.Module):
         z = self.embedder(pairs.batch)
         logits: Tensor = self.head(z[pairs.src], z[pairs.dst])
         return logits
+
+
+def sampled_slots(batch: Batch, like: Tensor) -> Slots:
+    """All sampled neighbours of all targets, with weight one."""
+    return Slots.of_batch(batch, (batch.edge >= 0).to(like.dtype))
+
+
+def self_and_neighbours(batch: Batch) -> Tensor:
+    """The index of each target, then those of its neighbours, padded with -1: [num_targets, 1 + K]."""
+    target = torch.arange(len(batch.neighbour), device=batch.neighbour.device)
+    return torch.cat([target[:, None], batch.neighbour], dim=1)
+
+
+def layer_widths(config: ModelConfig, spec: InputSpec) -> list[int]:
+    """The input width of each layer: node features, then embeddings."""
+    return [spec.d_node_features, *[config.d_node] * (config.num_layers - 1)]
+
+
+def gather_padded(rows: Tensor, index: Tensor) -> Tensor:
+    """The rows at some indices, zeros for the index -1: [*index.shape, width]."""
+    padded = torch.cat([rows, rows.new_zeros(1, rows.shape[1])])
+    chosen = torch.where(index < 0, len(rows), index)
+    return padded.index_select(0, chosen.flatten()).view(*index.shape, rows.shape[1])

@@ -1,13 +1,13 @@
-"""A model on disk: a folder of numbers and JSON, checked by digests, in which nothing can run code.
+"""A model on disk: a folder of tensors and JSON, checked by digests. Loading it runs no code.
 
     MODEL/model.safetensors     the weights
     MODEL/config.json           the resolved configuration, task and classes
-    MODEL/preprocessing.json    scalers and vocabularies, learnt from the training window
-    MODEL/metrics.json          what it scored, and on what
+    MODEL/preprocessing.json    scalers and vocabularies, fitted on the training window
+    MODEL/metrics.json          the metrics and the data they were measured on
     MODEL/MODEL_CARD.md         the same for people
-    MODEL/manifest.json         sha256 of each, the data's digest, seed, threads, versions; written last
+    MODEL/manifest.json         sha256 of each file, the data's digest, seed, threads, versions; written last
 
-A folder without a manifest is a run that has not finished; it may hold checkpoints.
+A folder without a manifest is an unfinished run. It may contain checkpoints.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from torch import Tensor
 from gtea.errors import ModelError
 from gtea.runtime.files import atomic_write, write_json
 
-FORMAT = "gtea-model"
+_FORMAT = "gtea-model"
 FORMAT_VERSION = 4
 _READABLE = (2, 3, FORMAT_VERSION)
 MANIFEST = "manifest.json"
@@ -36,11 +36,11 @@ _WEIGHTS, _CONFIG, _PREPROCESSING, _METRICS, _CARD = _FILES
 
 @dataclass(frozen=True)
 class SavedModel:
-    """Everything that is needed to score with a model, and to say where it came from."""
+    """Everything needed to score with a model, and its provenance."""
 
     weights: dict[str, Tensor]
     config: dict[str, Any]
-    """The run's configuration under ``run``; ``task``, ``classes``, ``positive`` and ``input`` beside it."""
+    """``run`` (the run's configuration), ``task``, ``classes``, ``positive`` and ``input``."""
     preprocessing: dict[str, Any]
     metrics: dict[str, Any]
     facts: dict[str, Any]
@@ -48,7 +48,7 @@ class SavedModel:
 
 
 def save_model(folder: Path, model: SavedModel, card: str) -> None:
-    """Write a model; the manifest comes last, and makes it one."""
+    """Write a model. The manifest is written last and marks it as complete."""
     folder.mkdir(parents=True, exist_ok=True)
     contents = {
         _WEIGHTS: save_tensors(model.weights),
@@ -61,12 +61,12 @@ def save_model(folder: Path, model: SavedModel, card: str) -> None:
         with atomic_write(folder / name) as stream:
             stream.write(content)
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
-    head = {"format": FORMAT, "format_version": FORMAT_VERSION}
+    head = {"format": _FORMAT, "format_version": FORMAT_VERSION}
     write_json(folder / MANIFEST, {**head, "files": digests, **model.facts})
 
 
 def load_model(folder: Path) -> SavedModel:
-    """Read a model, refusing whatever was changed, cut, left unfinished or written by a newer gtea."""
+    """Read a model. Refuses one that was changed, truncated, left unfinished or written by a newer version of gtea."""
     manifest = _read_manifest(folder)
     digests = _digests(folder, manifest)
     contents = {name: _checked(folder / name, digest) for name, digest in digests.items()}
@@ -94,12 +94,12 @@ _GONE = {
 
 
 def _upgrade(folder: Path, config: dict[str, Any], preprocessing: dict[str, Any]) -> None:
-    """Bring a model that gtea 0.1 saved (formats 2 and 3) to today's names. To be dropped in 0.3."""
+    """Convert a model saved by gtea 0.1 (formats 2 and 3) to the current names. To be removed in 0.3."""
     run = config["run"]
     if run["model"].pop("tree_first", False) or not run["features"].pop("gaps", True):
         raise ModelError(
-            f"{folder}: was trained by an early gtea with settings that are gone. "
-            "Use the gtea that wrote it, or train it again."
+            f"{folder}: was trained by an early version of gtea with settings that no longer exist. "
+            "Use that version, or train it again."
         )
     if run["model"].pop("tree_beside", False):
         run["model"]["family"] = "hybrid"
@@ -122,7 +122,7 @@ def _renamed(content: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any
 
 
 def _digests(folder: Path, manifest: Mapping[str, Any]) -> dict[str, str]:
-    """The digest of each file; other files that a manifest may name are none of ours to open."""
+    """The digest of each file of a model. Other files that a manifest may name are not opened."""
     files = manifest.get("files")
     missing = [name for name in _FILES if not isinstance(files, dict) or name not in files]
     if missing:
@@ -142,11 +142,11 @@ def _read_manifest(folder: Path) -> Mapping[str, Any]:
     except FileNotFoundError as error:
         unfinished = (folder / "run.json").exists()
         what = "is a run that has not finished" if unfinished else "is not a model (it has no manifest.json)"
-        remedy = f"Go on with gtea train --resume {folder}." if unfinished else "Check the path."
+        remedy = f"Resume it with gtea train --resume {folder}." if unfinished else "Check the path."
         raise ModelError(f"{folder}: {what}. {remedy}") from error
     except (OSError, ValueError) as error:
         raise ModelError(f"{path}: can't be read ({error}). Train it again, or restore a backup.") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+    if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
         raise ModelError(f"{folder}: is not a gtea model. Check the path.")
     if manifest.get("format_version") not in _READABLE:
         readable = " and ".join(map(str, _READABLE))
@@ -170,7 +170,7 @@ def _checked(path: Path, digest: str) -> bytes:
     found = hashlib.sha256(content).hexdigest()
     if found != digest:
         raise ModelError(
-            f"{path}: has been changed or cut (sha256 {found[:12]}..., must be {digest[:12]}...). "
+            f"{path}: was changed or truncated (sha256 {found[:12]}..., must be {digest[:12]}...). "
             "Restore it from a backup, or train again."
         )
     return content

@@ -1,7 +1,7 @@
-"""Every model by its name: how it is built, what it reads, and its default settings.
+"""All models by name: how each is built, what it reads, and its default settings.
 
-This is the one place that knows which models there are. Training, saving, scoring and the model card ask an entry
-instead of looking at a model's class.
+This is the only module that knows which models exist. Training, saving, scoring and the model card look up a
+``ModelEntry`` instead of checking a model's class.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ from gtea.sampling.tabular import NodeRows, PairRecency, PairRows
 from gtea.store.store import Store
 
 TaskKind = Literal["nodes", "links"]
-Collate = Callable[[Store, int, Preprocessing, RunConfig], Collator | EventCollator]
+_Collate = Callable[[Store, int, Preprocessing, RunConfig], Collator | EventCollator]
 
 DEFAULT_MODEL = "hybrid"
-"""What is trained where no model is named."""
+"""The model that is trained if none is named."""
 
 MODELS: dict[str, ModelConfig] = {
     "hybrid": ModelConfig(family="hybrid"),
@@ -68,24 +68,24 @@ MODELS: dict[str, ModelConfig] = {
     "edgebank": ModelConfig(family="edgebank"),
 }
 GTEA_VARIANTS = tuple(name for name, config in MODELS.items() if config.family == "gtea")
-"""The paper's five; ``+t`` stands for the time encoding."""
+"""The five variants of the paper; ``+t`` means with time encoding."""
 GTEA_MODELS = (*GTEA_VARIANTS, "hybrid")
 BASELINES = tuple(name for name in MODELS if name not in GTEA_MODELS)
-"""What GTEA is compared with: the paper's six, boosted trees, and EdgeBank."""
+"""The six baselines of the paper, boosted trees, and EdgeBank."""
 
 
 class NodeBatches(Protocol):
     """Makes batches of nodes."""
 
     def batch(self, seeds: NDArray[np.integer[Any]], epoch: int = 0) -> Any:
-        """What the network reads about some nodes, each named once."""
+        """The model's input for some nodes, which must be distinct."""
 
 
 class PairBatches(Protocol):
     """Makes batches of pairs."""
 
     def batch(self, src: NDArray[np.integer[Any]], dst: NDArray[np.integer[Any]], epoch: int = 0) -> Any:
-        """What the network reads about some pairs."""
+        """The model's input for some pairs."""
 
 
 @dataclass(frozen=True)
@@ -93,21 +93,21 @@ class ModelEntry:
     """How to build, train and score the models of one family."""
 
     title: str
-    """What the model card calls it."""
+    """The name on the model card."""
     classifier: Callable[[ModelConfig, InputSpec, int, int], nn.Module] | None
-    """From the settings, the input's sizes, the number of classes and a seed: class logits of nodes. None if the model
-    only predicts links."""
+    """Builds a network for class logits of nodes from the settings, the input sizes, the number of classes and a seed.
+    None if the model only predicts links."""
     predictor: Callable[[ModelConfig, InputSpec, int], nn.Module]
-    """From the settings, the input's sizes and a seed: logits of pairs."""
+    """Builds a network for link logits of pairs from the settings, the input sizes and a seed."""
     node_batches: Callable[[Store, int, Preprocessing, RunConfig], NodeBatches]
-    """From a store as of a cut."""
+    """Makes the batches of a store as of a cut."""
     pair_batches: Callable[[Store, int, Preprocessing, RunConfig], PairBatches]
     fitted_in_epochs: bool = True
     """Whether training takes epochs. If not, the model is fitted to all training examples at once."""
     has_trees: bool = False
     """Whether boosted trees are fitted before the network is trained."""
     exact: bool = False
-    """Whether it can be scored exactly, from all neighbours. What samples nothing is exact anyway."""
+    """Whether it can be scored exactly, from all neighbours. Models that do not sample are exact anyway."""
     samples: bool = True
     """Whether it reads a sample of the neighbours."""
 
@@ -145,9 +145,9 @@ def default_config(model: ModelConfig, task: TaskKind) -> RunConfig:
 def _node_defaults(model: ModelConfig) -> RunConfig:
     """Defaults for accounts.
 
-    A hybrid averages logits, so the more confident half decides. Its epoch is therefore chosen by log-likelihood, which
-    sees overconfidence where a metric at a threshold does not, and its node features are clipped, so that the network
-    is not confident far from what it was trained on.
+    A hybrid averages logits, so the more confident half decides. Its best epoch is therefore chosen by log-likelihood,
+    which penalises overconfidence, unlike a metric at a threshold. Its node features are clipped, so that the network
+    is not overconfident far from its training data.
     """
     if model.family != "hybrid":
         return RunConfig(model)
@@ -157,10 +157,10 @@ def _node_defaults(model: ModelConfig) -> RunConfig:
 def _link_defaults(model: ModelConfig) -> RunConfig:
     """Defaults for links.
 
-    There are as many negatives as positives, so a ranking metric says more than a threshold. Recent activity predicts
-    the near future, so neighbours and events are the latest ones. A pair's own history says more than its two ends, so
-    GTEA gets a wide head that reads it, one hop, and dropout against memorising pairs. The paper has
-    ``model.link_head = "dot"`` and two layers.
+    There are as many negatives as positives, so a ranking metric is more informative than one at a threshold. Recent
+    activity predicts the near future, so the most recent neighbours and events are read. A pair's own history is more
+    informative than its two ends, so GTEA gets a wide head that reads it, one hop, and dropout against memorising
+    pairs. The paper uses ``model.link_head = "dot"`` and two layers.
     """
     gtea = model.reads_histories
     if gtea and model.link_head == "dot":
@@ -173,14 +173,14 @@ def _link_defaults(model: ModelConfig) -> RunConfig:
     )
 
 
-def _layered(title: str, build: Build, collate: Collate = collator_for) -> ModelEntry:
-    """Message-passing layers with GTEA's heads."""
+def _layered(title: str, build: Build, collate: _Collate = collator_for) -> ModelEntry:
+    """The entry of a baseline: message-passing layers with GTEA's heads."""
     networks = partial(BaselineClassifier, build), partial(BaselinePredictor, build)
     return ModelEntry(title, *networks, collate, partial(_pair_collator, collate))
 
 
 def _pair_collator(
-    collate: Collate, store: Store, cut: int, preprocessing: Preprocessing, config: RunConfig
+    collate: _Collate, store: Store, cut: int, preprocessing: Preprocessing, config: RunConfig
 ) -> PairCollator:
     with_histories = config.model.link_head != "dot"
     # The paper's head reads no statistics, but a hybrid's trees do.
@@ -247,7 +247,7 @@ _FAMILIES: dict[Family, ModelEntry] = {
         samples=False,
     ),
     "edgebank": ModelEntry(
-        "EdgeBank: pairs that have met, the latest first",
+        "EdgeBank: past pairs, most recent first",
         None,
         _edgebank,
         _node_rows,

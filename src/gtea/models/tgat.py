@@ -1,4 +1,4 @@
-"""TGAT (Xu et al. 2020): attention over single events, each with the state of its other end just before it."""
+"""TGAT (Xu et al. 2020): attention over single events, each with its neighbour's state just before the event."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from gtea.config import InputSpec, ModelConfig
-from gtea.models.layered import widths, with_zeros
+from gtea.models.layered import gather_padded, layer_widths
 from gtea.nn.batch import EventBatch
 from gtea.nn.groups import DenseGroups
 from gtea.nn.linear import MLP, uniform
@@ -18,7 +18,7 @@ from gtea.nn.normalisers import softmax
 class FunctionalTime(nn.Module):
     """Phi(t) = sqrt(1 / d) [cos(omega_1 t), sin(omega_1 t), .., cos(omega_d t), sin(omega_d t)], omega learnt.
 
-    As in Time2Vec, omega is in radians per longest period, the periods start log-spaced from the longest to the
+    As in Time2Vec, omega is in radians per longest period, the initial periods are log-spaced from the longest to the
     shortest, and phases are computed in float64.
     """
 
@@ -36,10 +36,10 @@ class FunctionalTime(nn.Module):
 
 
 class TGATLayer(nn.Module):
-    """h'_u(t) = FFN([h~ || x_u]), h~ = the heads of softmax(q K^T / sqrt(d_head)) V side by side.
+    """h'_u(t) = FFN([h~ || x_u]), h~ = the concatenated heads of softmax(q K^T / sqrt(d_head)) V.
 
     q = [h_u(t) || 0 || Phi(0)] W_Q
-    row k of K, V = [h_v(t_k) || f_k || Phi(t - t_k)] W_K, W_V, for each chosen event k of u before t, with v at t_k
+    row k of K, V = [h_v(t_k) || f_k || Phi(t - t_k)] W_K, W_V, for each sampled event k of u before t, with v at t_k
 
     A query without events has h~ = 0.
     """
@@ -53,22 +53,23 @@ class TGATLayer(nn.Module):
         )
         self.ffn = MLP(config.d_node + spec.d_node_features, config.d_mlp, config.d_node, config.dropout, generator)
 
-    def forward(self, asking: Tensor, events: Tensor, present: Tensor, x: Tensor) -> Tensor:
-        """Embed queries anew, [num_queries, d_node].
+    def forward(self, query: Tensor, events: Tensor, present: Tensor, x: Tensor) -> Tensor:
+        """Update the queries' embeddings, [num_queries, d_node].
 
         Args:
-            asking: [h_u(t) || 0 || Phi(0)], [num_queries, width].
+            query: [h_u(t) || 0 || Phi(0)], [num_queries, width].
             events: [h_v(t_k) || f_k || Phi(t - t_k)], [num_queries, K, width].
-            present: Whether there is an event k, bool [num_queries, K].
+            present: False in the padding, bool [num_queries, K].
+            x: The node features of the queries, [num_queries, d_node_features].
         """
-        q = self._heads(asking @ self.w_q)
+        q = self._heads(query @ self.w_q)
         k = self._heads(events @ self.w_k)
         v = self._heads(events @ self.w_v)
         logit = torch.einsum("qhd,qkhd->qhk", q, k) / math.sqrt(q.shape[-1])
         alpha = softmax(logit, DenseGroups(present[:, None, :].expand_as(logit)))
         joined = torch.einsum("qhk,qkhd->qhd", alpha, v).flatten(1)
-        renewed: Tensor = self.ffn(torch.cat([joined, x], dim=-1))
-        return renewed
+        h_new: Tensor = self.ffn(torch.cat([joined, x], dim=-1))
+        return h_new
 
     def _heads(self, rows: Tensor) -> Tensor:
         return rows.view(*rows.shape[:-1], self.num_heads, -1)
@@ -77,14 +78,14 @@ class TGATLayer(nn.Module):
 class TGAT(nn.Module):
     """Layers of temporal attention over an event batch.
 
-    A node's features are those as of the cut, for every query: TGAT takes them as given and not as changing. Its state
-    at a query's time is otherwise made of events before that time only.
+    The node features are those as of the cut for every query: TGAT treats them as constant. Otherwise the state at a
+    query's time depends only on events before that time.
     """
 
     def __init__(self, config: ModelConfig, spec: InputSpec, generator: torch.Generator) -> None:
         super().__init__()
         self.time = FunctionalTime(config.d_time, spec.shortest_period, spec.longest_period)
-        self.layers = nn.ModuleList(TGATLayer(d_in, config, spec, generator) for d_in in widths(config, spec))
+        self.layers = nn.ModuleList(TGATLayer(d_in, config, spec, generator) for d_in in layer_widths(config, spec))
 
     def forward(self, batch: EventBatch) -> Tensor:
         """The embeddings of the seeds at the cut, [num_seeds, d_node]."""
@@ -92,12 +93,12 @@ class TGAT(nn.Module):
         f = batch.event_features.to(x.dtype)
         ages = self.time(batch.age)
         h = x
-        for layer, num in zip(self.layers, reversed(batch.num_within[:-1]), strict=True):
-            reached = batch.reached[:num]
-            events = torch.cat([with_zeros(h, reached), f[:num], ages[:num]], dim=-1)
-            h = layer(self._asking(h[:num], f.shape[-1]), events, reached >= 0, x[:num])
+        for layer, num_queries in zip(self.layers, reversed(batch.num_within[:-1]), strict=True):
+            reached = batch.reached[:num_queries]
+            events = torch.cat([gather_padded(h, reached), f[:num_queries], ages[:num_queries]], dim=-1)
+            h = layer(self._query(h[:num_queries], f.shape[-1]), events, reached >= 0, x[:num_queries])
         return h
 
-    def _asking(self, h: Tensor, d_event: int) -> Tensor:
-        now = self.time(h.new_zeros(len(h)))
-        return torch.cat([h, h.new_zeros(len(h), d_event), now], dim=-1)
+    def _query(self, h: Tensor, d_event: int) -> Tensor:
+        time_zero = self.time(h.new_zeros(len(h)))
+        return torch.cat([h, h.new_zeros(len(h), d_event), time_zero], dim=-1)

@@ -1,5 +1,5 @@
-"""The model of the paper: a time encoder, a sequence encoder per edge, sparse attention, and layers of aggregation.
+"""The paper's network: a time encoder, a sequence encoder per edge, sparse attention and layers of aggregation.
 
-Read in this order: time2vec, encoders/lstm (or transformer, statistics), edge_encoder, normalisers/sparsemax, layer,
-model, heads. Nothing here knows where a batch comes from.
+Suggested reading order: time2vec, encoders/lstm (or transformer, statistics_encoder), edge_encoder, normalisers, model,
+heads. Nothing here depends on where a batch comes from.
 """

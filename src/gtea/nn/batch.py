@@ -1,9 +1,12 @@
-"""The contract between sampling and nn: what the model gets, and all it gets.
+"""The interface between sampling and nn: everything that a network reads.
 
-Nodes stand in the order of their discovery from the seeds, so that the nodes within h hops are a prefix of length
-``num_within[h]``. A node's neighbourhood is sampled once and serves every layer: layer l = 1..L updates the first
-``num_within[L - l]`` nodes from the first ``num_within[L - l + 1]``. An edge is named together with the end that looks
-at it (sent and received change sides), and each such edge is encoded once, however often it appears.
+Nodes are in the order of their discovery from the seeds, so the nodes within h hops are a prefix of length
+``num_within[h]``. A node's neighbours are sampled once and serve every layer: layer l = 1..L updates the first
+``num_within[L - l]`` nodes from the first ``num_within[L - l + 1]``. Sent and received depend on the end from which an
+edge is seen, so an edge has a history for each end that aggregates over it. Each is encoded once, however often it
+appears.
+
+``Slots`` is what the layers iterate over: one slot per target and neighbour, ordered by target and never padded.
 """
 
 from __future__ import annotations
@@ -14,58 +17,56 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from gtea.nn.segments import run_of_rows
+from gtea.nn.segments import segment_ids
 
 
 @dataclass(frozen=True)
 class Histories:
-    """Ragged event sequences, one after the other, never padded. History i is rows offset[i] : offset[i + 1]."""
+    """Ragged event sequences, concatenated and never padded. History i is rows offset[i] : offset[i + 1]."""
 
     offset: Tensor  # int64 [num_edges + 1]
-    time: Tensor  # float32 [num_events], scaled: (t - the pair's first) / unit
-    features: Tensor  # float32 [num_events, d_event], scaled; all but SENT is the same whichever end looks
+    time: Tensor  # float32 [num_events], scaled: (t - origin) / unit
+    features: Tensor  # float32 [num_events, d_event], scaled; only the column SENT depends on the end
 
     @property
     def num_edges(self) -> int:
-        """How many histories there are."""
+        """The number of histories."""
         return len(self.offset) - 1
 
     @property
     def num_events(self) -> int:
-        """How many events they hold in all."""
+        """The total number of events."""
         return len(self.time)
 
     def to(self, device: torch.device | str) -> Histories:
-        """The same histories on another device."""
+        """Copy the histories to a device."""
         return Histories(*(getattr(self, field.name).to(device) for field in dataclasses.fields(self)))
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Seeds, their sampled full_subgraph, and the histories of the edges between them."""
+    """Seeds, their sampled subgraph, and the histories of its edges."""
 
     num_within: tuple[int, ...]  # nodes within 0, 1, .., L hops; num_within[0] is the number of seeds
     node_features: Tensor  # float32 [num_within[L], d_node]
-    neighbour: Tensor  # int64 [num_within[L - 1], K]: place of the neighbour among the nodes, -1 where there is none
-    edge: Tensor  # int64 [num_within[L - 1], K]: which history, -1 where there is no neighbour
+    neighbour: Tensor  # int64 [num_within[L - 1], K]: index of the neighbour among the nodes, padded with -1
+    edge: Tensor  # int64 [num_within[L - 1], K]: index of the history, padded with -1
     histories: Histories
-    degree: Tensor | None = None  # int64 [num_within[L]]: neighbours before the cut, sampled or not; None if not asked
-    head_inputs: Tensor | None = (
-        None  # float32 [num_within[0], d_head_inputs]: what the head alone is told; None if nothing
-    )
+    degree: Tensor | None = None  # int64 [num_within[L]]: number of neighbours before the cut; None if not read
+    head_inputs: Tensor | None = None  # float32 [num_within[0], d_head_inputs]: read by the head alone
 
     @property
     def num_layers(self) -> int:
-        """How many layers the sampled hops feed."""
+        """The number of layers, which is the number of sampled hops."""
         return len(self.num_within) - 1
 
     @property
     def num_events(self) -> int:
-        """How many events its histories hold."""
+        """The total number of events in the histories."""
         return self.histories.num_events
 
     def to(self, device: torch.device | str) -> Batch:
-        """The same batch on another device."""
+        """Copy the batch to a device."""
         return dataclasses.replace(
             self,
             degree=None if self.degree is None else self.degree.to(device),
@@ -79,29 +80,27 @@ class Batch:
 
 @dataclass(frozen=True)
 class EventBatch:
-    """Queries (node, time), the single events before each, and the queries that those lead to.
+    """Queries (node, time), single events before each, and the queries that these events lead to.
 
-    A query stands for a node just before a moment. The seeds ask at the cut; each event chosen for a query leads to
-    another one, which asks for the node at its other end just before the event. Queries stand hop after hop, so that
-    those within h hops are a prefix of length ``num_within[h]``, and layer l renews the first ``num_within[L - l]``.
+    A query is a node just before an instant. The seeds are queried at the cut. Each event sampled for a query leads to
+    another query: the neighbour, just before the event. Queries are ordered by hop, so those within h hops are a prefix
+    of length ``num_within[h]``, and layer l updates the first ``num_within[L - l]``.
     """
 
     num_within: tuple[int, ...]  # queries within 0, 1, .., L hops; num_within[0] is the number of seeds
     node_features: Tensor  # float32 [num_within[L], d_node]: of each query's node, as of the cut
-    reached: Tensor  # int64 [num_within[L - 1], K]: place of the query that an event leads to, -1 where there is none
-    age: Tensor  # float32 [num_within[L - 1], K]: how long before the query the event was, scaled; 0 where none
-    event_features: Tensor  # float32 [num_within[L - 1], K, d_event]; zeros where there is none
-    head_inputs: Tensor | None = (
-        None  # float32 [num_within[0], d_head_inputs]: what the head alone is told; None if nothing
-    )
+    reached: Tensor  # int64 [num_within[L - 1], K]: index of the query that an event leads to, padded with -1
+    age: Tensor  # float32 [num_within[L - 1], K]: time from the event to the query, scaled, padded with 0
+    event_features: Tensor  # float32 [num_within[L - 1], K, d_event], padded with 0
+    head_inputs: Tensor | None = None  # float32 [num_within[0], d_head_inputs]: read by the head alone
 
     @property
     def num_events(self) -> int:
-        """How many events it holds."""
+        """The number of sampled events."""
         return int((self.reached >= 0).sum())
 
     def to(self, device: torch.device | str) -> EventBatch:
-        """The same batch on another device."""
+        """Copy the batch to a device."""
         return dataclasses.replace(
             self,
             node_features=self.node_features.to(device),
@@ -114,23 +113,21 @@ class EventBatch:
 
 @dataclass(frozen=True)
 class PairBatch:
-    """Pairs of nodes: the batch of their distinct ends, and where each pair's ends are in it."""
+    """Pairs of nodes: the batch of their distinct ends, and the index of each pair's ends in it."""
 
     batch: Batch | EventBatch
-    src: Tensor  # int64 [num_pairs]: place among the seeds
-    dst: Tensor  # int64 [num_pairs]
-    histories: Histories | None = None  # each pair's own, as src sees it, empty where they never met
-    statistics: Tensor | None = None  # float32 [num_pairs, ..]: ranks of the pair's statistics
-
-    # Histories and statistics are None where nobody reads them.
+    src: Tensor  # int64 [num_pairs]: index among the seeds
+    dst: Tensor  # int64 [num_pairs]: index among the seeds
+    histories: Histories | None = None  # the pairs' own, seen from src; empty without events; None if not read
+    statistics: Tensor | None = None  # float32 [num_pairs, d_pair_statistics]: ranks; None if not read
 
     @property
     def num_events(self) -> int:
-        """How many events its histories hold, the pairs' own included."""
+        """The total number of events, including those of the pairs' own histories."""
         return self.batch.num_events + (0 if self.histories is None else self.histories.num_events)
 
     def to(self, device: torch.device | str) -> PairBatch:
-        """The same pairs on another device."""
+        """Copy the batch to a device."""
         histories = None if self.histories is None else self.histories.to(device)
         statistics = None if self.statistics is None else self.statistics.to(device)
         return PairBatch(self.batch.to(device), self.src.to(device), self.dst.to(device), histories, statistics)
@@ -149,28 +146,28 @@ class Slots:
     def of_batch(cls, batch: Batch, alpha: Tensor) -> Slots:
         """The slots of a mini-batch.
 
-        Slots of weight zero are left out. They add nothing, and the sparse normalisers pass no gradient to them:
-        the result is the same and MLP_1 is spared the neighbours that the attention discards.
+        Slots of weight zero are left out. They contribute nothing, and sparse normalisers pass no gradient to them: the
+        result is the same, and MLP_1 does not read the neighbours that the attention discards.
 
         Args:
-            alpha: Weights of the neighbours, zero where there is none, [num_targets, K].
+            alpha: Weights of the neighbours, zero in the padding, [num_targets, K].
         """
-        # Not "> 0": a NaN must go on and be seen at the end.
-        target, place = ((alpha != 0) & (batch.edge >= 0)).nonzero(as_tuple=True)
-        return cls(target, batch.neighbour[target, place], batch.edge[target, place], alpha[target, place])
+        # Not "> 0": NaN must propagate to the output.
+        target, column = ((alpha != 0) & (batch.edge >= 0)).nonzero(as_tuple=True)
+        return cls(target, batch.neighbour[target, column], batch.edge[target, column], alpha[target, column])
 
     @classmethod
     def of_graph(cls, offset: Tensor, neighbour: Tensor, edge: Tensor, alpha: Tensor) -> Slots:
-        """The slots of a whole graph, or of a run of its targets.
+        """The slots of a whole graph, or of consecutive targets; those of weight zero are left out.
 
         Args:
             offset: Target i owns slots offset[i] : offset[i + 1], int64 [num_targets + 1].
         """
         kept = (alpha != 0).nonzero().squeeze(1)
-        target = run_of_rows(offset, len(alpha))
+        target = segment_ids(offset, len(alpha))
         return cls(target[kept], neighbour[kept], edge[kept], alpha[kept])
 
     def first(self, num_targets: int) -> Slots:
-        """The slots of the first targets only."""
+        """The slots of the first ``num_targets`` targets."""
         end = int((self.target < num_targets).sum())
         return Slots(self.target[:end], self.neighbour[:end], self.edge[:end], self.alpha[:end])

@@ -1,4 +1,4 @@
-"""From the events of an edge to what the layers need of it: its embedding and its attention logit."""
+"""The edge encoder: from the events of an edge to its embedding and its attention logit."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class EdgeEncoder(nn.Module):
     e_tilde = Enc_i([e_hat^1, .., e_hat^S])
     alpha_tilde = a . h,  h = Enc_a([e_hat^1, .., e_hat^S])
 
-    Enc_i and Enc_a have the same build and independent parameters. Time2Vec is one for both: the paper defines
-    e_hat once, and both encoders read it. There is no leaky ReLU on the logit.
+    Enc_i and Enc_a have the same architecture and separate parameters. They share one Time2Vec: the paper defines e_hat
+    once, and both encoders read it. There is no leaky ReLU on the logit.
     """
 
     def __init__(self, config: ModelConfig, spec: InputSpec, generator: torch.Generator) -> None:
@@ -33,7 +33,7 @@ class EdgeEncoder(nn.Module):
         d_in = spec.d_event_features + config.d_time * config.time_encoding
         if not d_in:
             raise UsageError(
-                "model.time_encoding must be true where events have no features (got false and 0 features). "
+                "model.time_encoding must be true if events have no features (got false and 0 features). "
                 "Set model.time_encoding = true or name a feature column."
             )
         self.time2vec = (
@@ -47,44 +47,44 @@ class EdgeEncoder(nn.Module):
 
     @property
     def d_edge(self) -> int:
-        """Size of an edge embedding."""
+        """The size of an edge embedding."""
         return self.enc_i.d_edge
 
     def forward(self, histories: Histories) -> tuple[Tensor, Tensor]:
         """e_tilde [num_edges, d_edge] and alpha_tilde [num_edges]."""
-        e_tilde, h = self.enc_i.beside(self.enc_a, self.e_hat(histories), histories.offset)
+        e_tilde, h = self.enc_i.encode_both(self.enc_a, self.e_hat(histories), histories.offset)
         return e_tilde, h @ self.a
 
     def encode_both_ends(self, histories: Histories) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """e_tilde and alpha_tilde as given, and both as the other end of each edge sees it: only who sent is turned.
+        """e_tilde and alpha_tilde from the given end, then both from the other end, which flips the sign of SENT.
 
-        For models at rest: no gradients.
+        For models in eval mode: there are no gradients.
         """
         d_time = 0 if self.time2vec is None else len(self.time2vec.omega)
         e_hat = self.e_hat(histories)
-        here, h_here, there, h_there = self.enc_i.encode_both_mirrored(
+        e_tilde, h, e_tilde_other, h_other = self.enc_i.encode_both_mirrored(
             self.enc_a, e_hat, histories.offset, d_time + SENT
         )
-        return here, h_here @ self.a, there, h_there @ self.a
+        return e_tilde, h @ self.a, e_tilde_other, h_other @ self.a
 
     def embed(self, histories: Histories) -> Tensor:
-        """e_tilde alone, for histories that nobody attends to."""
+        """e_tilde alone, for callers that do not need the attention logit."""
         e_tilde: Tensor = self.enc_i(self.e_hat(histories), histories.offset)
         return e_tilde
 
-    def weigh(self, histories: Histories) -> Tensor:
-        """alpha_tilde alone, to find out first whom nobody attends to."""
+    def attention_logits(self, histories: Histories) -> Tensor:
+        """alpha_tilde alone: shows which edges get weight zero before they are embedded."""
         logits: Tensor = self.enc_a(self.e_hat(histories), histories.offset) @ self.a
         return logits
 
     def e_hat(self, histories: Histories) -> Tensor:
-        """The encoders' input, [num_events, d_in], in the model's own precision."""
+        """The encoders' input, [num_events, d_in], in the model's precision."""
         f = histories.features.to(self.a.dtype)
-        return f if self.time2vec is None else self.time2vec.beside(f, histories.time)
+        return f if self.time2vec is None else self.time2vec.concatenate(f, histories.time)
 
 
 def sequence_encoder(config: ModelConfig, d_in: int, generator: torch.Generator) -> SequenceEncoder:
-    """The encoder that the configuration names."""
+    """The sequence encoder named by the configuration."""
     match config.encoder:
         case "lstm":
             return LSTMEncoder(d_in, config.d_edge, config.num_encoder_layers, generator)

@@ -1,9 +1,9 @@
-"""Which logits are weighed against one another: the neighbours of one target.
+"""Groups of logits that are normalised together: the neighbours of one target.
 
-A mini-batch holds at most K neighbours per target, in a table [num_targets, K] with gaps. A whole graph has targets
-with one neighbour and targets with a million, one after the other. Each normaliser (sparsemax, softmax, entmax15) is
-written once, in terms of what both forms offer. None of it is differentiated through: each normaliser has its own
-gradient in closed form.
+A mini-batch has at most K neighbours per target, in a padded table [num_targets, K]. A whole graph has targets with one
+neighbour and targets with a million, concatenated. Each normaliser (sparsemax, softmax, entmax15) is written once, in
+terms of operations that both layouts implement. Autograd does not see these operations: each normaliser has a gradient
+in closed form.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gtea.nn.segments import run_max, run_of_rows, run_sum
+from gtea.nn.segments import segment_ids, segment_max, segment_sum
 from gtea.runtime.jit import jit
 
 _SHORT = 24
-"""Runs up to this length are sorted by insertion: no call, no memory."""
+"""Segments up to this length are sorted by insertion, which allocates no memory."""
 
 
 class Ranked(NamedTuple):
-    """A group's values from large to small and, at each rank, what has been passed so far."""
+    """The values of each group in descending order, with cumulative sums."""
 
     value: Tensor
     rank: Tensor  # 1, 2, ..
@@ -33,11 +33,11 @@ class Ranked(NamedTuple):
 
 
 class Groups(ABC):
-    """A partition of logits. A total holds for a whole group and can be combined with any of its values."""
+    """A partition of logits into groups. Results that belong to a whole group broadcast against its values."""
 
     @abstractmethod
     def below_largest(self, values: Tensor) -> Tensor:
-        """Each value minus its group's largest; -inf in a gap."""
+        """Each value minus the maximum of its group; -inf in the padding."""
 
     @abstractmethod
     def total(self, values: Tensor) -> Tensor:
@@ -45,23 +45,23 @@ class Groups(ABC):
 
     @abstractmethod
     def ranked(self, values: Tensor) -> Ranked:
-        """The values in descending order within each group, at the group's own places."""
+        """The values of each group in descending order, at the positions of that group."""
 
 
 class DenseGroups(Groups):
     """One group per row of a table.
 
     Args:
-        mask: False in a gap, bool [num_targets, K].
+        mask: False in the padding, bool [num_targets, K].
     """
 
     def __init__(self, mask: Tensor) -> None:
         self._mask = mask
 
     def below_largest(self, values: Tensor) -> Tensor:
-        """Each value minus its row's largest; -inf in a gap."""
+        """Each value minus the maximum of its row; -inf in the padding."""
         present = values.masked_fill(~self._mask, -torch.inf)
-        # A row of gaps alone is -inf - -inf: the outer choice drops it.
+        # A row of padding gives -inf - -inf = NaN, which torch.where drops.
         return torch.where(self._mask, present - present.amax(-1, keepdim=True), -torch.inf)
 
     def total(self, values: Tensor) -> Tensor:
@@ -69,79 +69,79 @@ class DenseGroups(Groups):
         return values.sum(-1, keepdim=True)
 
     def ranked(self, values: Tensor) -> Ranked:
-        """Each row in descending order, gaps included."""
+        """Each row in descending order, padding included."""
         value = values.sort(-1, descending=True).values
         rank = torch.arange(1, values.shape[-1] + 1, device=values.device, dtype=values.dtype)
         return Ranked(value, rank, value.cumsum(-1), value.square().cumsum(-1))
 
 
 class SegmentGroups(Groups):
-    """One group per run of consecutive values; there may be values of several kinds, [num_slots, ...].
+    """One group per segment of consecutive values, [num_slots, ...].
 
-    Sums are accumulated in float64: running sums go over the whole graph before each run's start is taken off, and
-    a hub alone may add up a million weights.
+    Sums are accumulated in float64: cumulative sums run over the whole graph before the start of each segment is
+    subtracted, and a hub alone may add up a million weights.
 
     Args:
         offset: Group i is offset[i] : offset[i + 1], int64 [num_groups + 1].
-        num_slots: How many values there are, offset[-1].
-        group: For each value its group, if that is known already.
+        num_slots: The number of values, offset[-1].
+        group: The group of each value, if it has been computed already.
     """
 
     def __init__(self, offset: Tensor, num_slots: int, group: Tensor | None = None) -> None:
         self._offset = offset
         self._num_groups = len(offset) - 1
-        self._group = run_of_rows(offset, num_slots) if group is None else group
+        self._group = segment_ids(offset, num_slots) if group is None else group
 
     def below_largest(self, values: Tensor) -> Tensor:
-        """Each value minus its run's largest."""
-        return values - run_max(values, self._group, self._num_groups).index_select(0, self._group)
+        """Each value minus the maximum of its segment."""
+        return values - segment_max(values, self._group, self._num_groups).index_select(0, self._group)
 
     def total(self, values: Tensor) -> Tensor:
-        """The sum of each value's run, [num_slots, ...]."""
-        sums = run_sum(values.double(), self._group, self._num_groups).to(values.dtype)
+        """The sum of each value's segment, [num_slots, ...]."""
+        sums = segment_sum(values.double(), self._group, self._num_groups).to(values.dtype)
         return sums.index_select(0, self._group)
 
     def ranked(self, values: Tensor) -> Ranked:
-        """Each run in descending order: run by run where compiled code can reach them, else by sorting twice."""
+        """Each segment in descending order: by compiled code on the CPU, else by two stable sorts."""
         if values.device.type == "cpu" and values.dim() == 1:
             offset = self._offset.numpy()
-            return Ranked(*(torch.from_numpy(column) for column in _rank_runs(values.double().numpy(), offset)))
+            return Ranked(*(torch.from_numpy(column) for column in _rank_segments(values.double().numpy(), offset)))
         by_value = values.argsort(descending=True, stable=True)
         order = by_value[self._group[by_value].argsort(stable=True)]
         value = values[order].double()
         rank = torch.arange(1, len(value) + 1, device=value.device) - self._offset[:-1][self._group]
-        return Ranked(value, rank.double(), self._running(value), self._running(value.square()))
+        return Ranked(value, rank.double(), self._cumulative(value), self._cumulative(value.square()))
 
-    def _running(self, values: Tensor) -> Tensor:
-        running = torch.cat([values.new_zeros(1), values.cumsum(0)])
-        return running[1:] - running[self._offset[:-1]][self._group]
+    def _cumulative(self, values: Tensor) -> Tensor:
+        cumulative = torch.cat([values.new_zeros(1), values.cumsum(0)])
+        return cumulative[1:] - cumulative[self._offset[:-1]][self._group]
 
 
 @jit
-def _rank_runs(values: NDArray[np.float64], offset: NDArray[np.int64]) -> tuple[NDArray[np.float64], ...]:
-    """The four columns of ``Ranked``. Runs are short but for a few, so that sorting each is far cheaper than all."""
+def _rank_segments(values: NDArray[np.float64], offset: NDArray[np.int64]) -> tuple[NDArray[np.float64], ...]:
+    """The four columns of ``Ranked``. Most segments are short, so sorting each is far cheaper than sorting all."""
     value, rank = values.copy(), np.empty(len(values), dtype=np.float64)
     total, total_of_squares = np.empty(len(values), dtype=np.float64), np.empty(len(values), dtype=np.float64)
-    for run in range(len(offset) - 1):
-        start, stop = offset[run], offset[run + 1]
-        _descend(value[start:stop])
-        passed = passed_squares = 0.0
+    for segment in range(len(offset) - 1):
+        start, stop = offset[segment], offset[segment + 1]
+        _sort_descending(value[start:stop])
+        cumulative = cumulative_squares = 0.0
         for i in range(start, stop):
-            passed += value[i]
-            passed_squares += value[i] * value[i]
-            rank[i], total[i], total_of_squares[i] = i - start + 1, passed, passed_squares
+            cumulative += value[i]
+            cumulative_squares += value[i] * value[i]
+            rank[i], total[i], total_of_squares[i] = i - start + 1, cumulative, cumulative_squares
     return value, rank, total, total_of_squares
 
 
 @jit
-def _descend(run: NDArray[np.float64]) -> None:
-    """Order a run from large to small in its place."""
-    if len(run) > _SHORT:
-        run[:] = np.sort(run)[::-1]
+def _sort_descending(segment: NDArray[np.float64]) -> None:
+    """Sort a segment in descending order, in place."""
+    if len(segment) > _SHORT:
+        segment[:] = np.sort(segment)[::-1]
         return
-    for i in range(1, len(run)):
-        moved, place = run[i], i
-        while place > 0 and run[place - 1] < moved:
-            run[place] = run[place - 1]
-            place -= 1
-        run[place] = moved
+    for i in range(1, len(segment)):
+        moved, position = segment[i], i
+        while position > 0 and segment[position - 1] < moved:
+            segment[position] = segment[position - 1]
+            position -= 1
+        segment[position] = moved

@@ -1,8 +1,8 @@
-"""Whether the inner loops are compiled: the package ``gtea_kernels``, folder ``kernels``, where it is installed.
+"""Compiled kernels for the inner loops: the optional package ``gtea_kernels`` in the folder ``kernels``.
 
-The kernels read float32 on CPUs; other types and devices go to their twins in PyTorch, which say the same to 1e-5. The
-environment variable GTEA_KERNELS is read once: ``off`` keeps to the twins, ``on`` refuses to start without the kernels;
-unset, they are used if they are there.
+The kernels read float32 on CPUs. Other types and devices use the PyTorch versions, which agree to 1e-5. The environment
+variable GTEA_KERNELS is read once: ``off`` uses PyTorch, ``on`` requires the kernels, and by default they are used if
+they are installed.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ _INTERFACE = 2
 
 @cache
 def kernels() -> ModuleType | None:
-    """The compiled package, or None where it is missing, broken, built for another gtea, or not wanted."""
-    wish = os.environ.get("GTEA_KERNELS", "")
-    if wish not in ("", "on", "off"):
-        raise UsageError(f"GTEA_KERNELS must be 'on' or 'off' (got {wish!r}). Unset it to use what is there.")
-    if wish == "off":
+    """The compiled package; None if it is missing, broken, built for another version of gtea, or switched off."""
+    mode = os.environ.get("GTEA_KERNELS", "")
+    if mode not in ("", "on", "off"):
+        raise UsageError(
+            f"GTEA_KERNELS must be 'on' or 'off' (got {mode!r}). Unset it to use the kernels if they are installed."
+        )
+    if mode == "off":
         return None
     try:
         found = importlib.import_module("gtea_kernels")
@@ -35,7 +37,7 @@ def kernels() -> ModuleType | None:
             raise ImportError(f"it has interface {interface}, and this gtea uses {_INTERFACE}")
         return found
     except ImportError as error:
-        if wish == "on":
+        if mode == "on":
             raise UsageError(
                 f"GTEA_KERNELS=on: the package gtea_kernels must be installed (got: {error}). "
                 "Run \"pip install 'gtea[kernels]'\" ('pip install ./kernels' in a clone) or unset it."
@@ -44,12 +46,12 @@ def kernels() -> ModuleType | None:
 
 
 def arithmetic() -> str:
-    """Whose arithmetic the encoders' is on CPUs: the kernels' instruction set, or torch's. The last bits differ."""
+    """What computes the encoders on CPUs: the kernels and their instruction set, or torch. The last bits differ."""
     compiled = kernels()
     return "torch" if compiled is None else f"kernels, {compiled.instruction_set()}"
 
 
 def kernels_for(*tensors: Tensor) -> ModuleType | None:
-    """The compiled package if it is there and can read all of these."""
-    fitting = all(tensor.device.type == "cpu" and tensor.dtype == torch.float32 for tensor in tensors)
-    return kernels() if fitting else None
+    """The compiled package if it is installed and supports all of these tensors."""
+    supported = all(tensor.device.type == "cpu" and tensor.dtype == torch.float32 for tensor in tensors)
+    return kernels() if supported else None

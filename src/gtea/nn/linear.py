@@ -1,7 +1,7 @@
-"""First values of parameters, drawn from a given generator and from nothing else.
+"""Linear maps, the MLP of MLP_1, MLP_2 and MLP_3, and their initial values.
 
-A model's weights are a pure function of its seed: torch's global generator is neither read nor moved, so that
-building a model can't change the course of anything else that draws numbers.
+Initial values are drawn from a given generator, so a model's weights are a pure function of its seed. The global
+generator of torch is neither read nor advanced: building a model can't change other random draws.
 """
 
 from __future__ import annotations
@@ -10,27 +10,8 @@ import torch
 from torch import Tensor, nn
 
 
-def uniform(*shape: int, bound: float, generator: torch.Generator) -> nn.Parameter:
-    """A parameter with entries uniform in [-bound, bound]."""
-    return nn.Parameter((2 * torch.rand(*shape, generator=generator, dtype=torch.float32) - 1) * bound)
-
-
-def linear(d_in: int, d_out: int, generator: torch.Generator) -> nn.Linear:
-    """A linear map with weights and bias uniform in +-1/sqrt(d_in), PyTorch's own rule."""
-    layer = nn.Linear(d_in, d_out, device="meta")
-    layer.weight = uniform(d_out, d_in, bound=d_in**-0.5, generator=generator)
-    layer.bias = uniform(d_out, bound=d_in**-0.5, generator=generator)
-    return layer
-
-
-def begin_at_zero(layer: nn.Linear) -> None:
-    """Let a layer say nothing before it has learnt something."""
-    nn.init.zeros_(layer.weight)
-    nn.init.zeros_(layer.bias)
-
-
 class MLP(nn.Module):
-    """Two linear layers with ReLU (and, while training, dropout) between. The paper doesn't say more than "MLP".
+    """Two linear layers with ReLU and dropout between them. The paper does not say more than "MLP".
 
     MLP(x) = W_2 relu(W_1 x + b_1) + b_2
     """
@@ -45,3 +26,22 @@ class MLP(nn.Module):
         """Map [..., d_in] to [..., d_out]."""
         mapped: Tensor = self.out(self.dropout(torch.relu(self.into(x))))
         return mapped
+
+
+def linear(d_in: int, d_out: int, generator: torch.Generator) -> nn.Linear:
+    """A linear map with weights and bias uniform in +-1/sqrt(d_in), the default of PyTorch."""
+    layer = nn.Linear(d_in, d_out, device="meta")
+    layer.weight = uniform(d_out, d_in, bound=d_in**-0.5, generator=generator)
+    layer.bias = uniform(d_out, bound=d_in**-0.5, generator=generator)
+    return layer
+
+
+def uniform(*shape: int, bound: float, generator: torch.Generator) -> nn.Parameter:
+    """A parameter with entries uniform in [-bound, bound]."""
+    return nn.Parameter((2 * torch.rand(*shape, generator=generator, dtype=torch.float32) - 1) * bound)
+
+
+def zero_init(layer: nn.Linear) -> None:
+    """Set weights and bias to zero, so that the layer has no effect at the start of training."""
+    nn.init.zeros_(layer.weight)
+    nn.init.zeros_(layer.bias)

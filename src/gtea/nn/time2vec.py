@@ -1,4 +1,4 @@
-"""Time2Vec: a moment as a vector that knows how late it is and where it stands in many cycles."""
+"""Time2Vec: encodes a time as a vector with a linear component and components of many periods."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from gtea.nn.kernels import kernels_for
 
 
 class Time2Vec(nn.Module):
-    r"""tau(t) of Eq. 2, of size d_time = l + 1, with learnt frequencies and phases.
+    """tau(t) of Eq. 2, of size d_time = l + 1, with learnt frequencies and phases.
 
     tau(t)[0] = omega_0 t + phi_0
     tau(t)[i] = cos(omega_i t + phi_i),  1 <= i <= l
 
-    Here t is counted in units of the longest period, so omega is in radians per longest period. In days, one step of
-    Adam with lr 1e-3 would turn the phase of an event a thousand days in by a whole radian; in these units it turns
-    no phase within the data's span by more than about 1e-3.
+    Here t is in units of the longest period, so omega is in radians per longest period. With t in days, one step of
+    Adam with lr 1e-3 would change the phase of an event at day 1,000 by a whole radian. In these units it changes no
+    phase within the span of the data by more than about 1e-3.
 
-    The frequencies start log-spaced between the two periods and the phases anywhere in a cycle; the linear part
-    starts as 0 at the origin and 1 after the longest period.
+    Initially, the periods are log-spaced between the shortest and the longest, the phases are uniform over a cycle, and
+    the linear component is 0 at the origin and 1 after the longest period.
     """
 
     def __init__(self, d_time: int, shortest_period: float, longest_period: float, generator: torch.Generator) -> None:
@@ -35,15 +35,15 @@ class Time2Vec(nn.Module):
     def forward(self, t: Tensor) -> Tensor:
         """Map times [num_events] to [num_events, d_time].
 
-        The phase is computed in float64: years in minutes are millions of radians, of which float32 keeps no
-        decimal. The cosine is back within [-1, 1] and goes on in the module's own precision.
+        The phase is computed in float64: with a period of a minute, years are millions of radians, and float32 would
+        keep no decimals. The cosine lies in [-1, 1] and is returned in the module's precision.
         """
         cycles = t.double() / self.longest_period
         phase = cycles[:, None] * self.omega.double() + self.phi.double()
         return torch.cat([phase[:, :1], phase[:, 1:].cos()], dim=-1).to(self.omega.dtype)
 
-    def beside(self, features: Tensor, t: Tensor) -> Tensor:
-        """[tau(t) || f], what the encoders read of each event: compiled where it can be, and the same to 1e-6."""
+    def concatenate(self, features: Tensor, t: Tensor) -> Tensor:
+        """[tau(t) || f], the encoders' input: by the kernels if possible, which agree to 1e-6."""
         compiled = None if t.requires_grad else kernels_for(t, features, self.omega)
         if compiled is None:
             return torch.cat([self(t), features], dim=-1)

@@ -1,1 +1,1 @@
-"""From a view to batches: neighbours, histories, node features and negatives, drawn by counting, never by a state."""
+"""From a view to batches: neighbours, histories, features and negatives. There is no random state."""

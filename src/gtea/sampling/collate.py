@@ -1,4 +1,7 @@
-"""Seeds in, a batch out: choose neighbours, gather histories, scale, hand over as tensors."""
+"""Seeds to batches: sample neighbours, read their histories, scale, and return tensors.
+
+``HistoryReader`` reads the last events of edges before a view's cut, scaled. Sampled and exact scoring share it.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from gtea.store.view import View
 
 
 class Collator:
-    """Makes batches from one view. What a seed is given does not depend on the other seeds, nor on their order."""
+    """Makes batches from one view. What is sampled for a seed does not depend on the other seeds or their order."""
 
     def __init__(
         self,
@@ -45,17 +48,17 @@ class Collator:
         self._head_inputs = HeadInputs(view, preprocessing.rank_inputs, preprocessing.neighbour_labels)
 
     def batch(self, seeds: NDArray[np.integer[Any]], epoch: int = 0) -> Batch:
-        """The batch of some seeds, each named once; row i of the model's output is seed i's."""
-        found = self._sampler.sample(seeds, epoch)
-        features = self._nodes.rows(found.nodes)
-        head_inputs = self._head_inputs.rows(found.nodes[: len(seeds)], features[: len(seeds)])
+        """The batch of some seeds, which must be distinct. Row i of the model's output belongs to seed i."""
+        subgraph = self._sampler.sample(seeds, epoch)
+        features = self._nodes.rows(subgraph.nodes)
+        head_inputs = self._head_inputs.rows(subgraph.nodes[: len(seeds)], features[: len(seeds)])
         return Batch(
-            found.num_within,
+            subgraph.num_within,
             torch.from_numpy(features),
-            torch.from_numpy(found.neighbour),
-            torch.from_numpy(found.edge),
-            self.reader.read(found.edges, found.seen_from),
-            self._degrees(found.nodes) if self._with_degrees else None,
+            torch.from_numpy(subgraph.neighbour),
+            torch.from_numpy(subgraph.edge),
+            self.reader.read(subgraph.edges, subgraph.seen_from),
+            self._degrees(subgraph.nodes) if self._with_degrees else None,
             None if head_inputs is None else torch.from_numpy(head_inputs),
         )
 
@@ -64,40 +67,10 @@ class Collator:
         return torch.from_numpy(stop - start)
 
 
-def distinct(*groups: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], ...]]:
-    """Each node of some groups once, and where the nodes of each group are among them.
-
-    The two ends of pairs repeat themselves; a batch names each seed once and is encoded once.
-    """
-    nodes, places = np.unique(np.concatenate(groups), return_inverse=True)
-    ends = np.cumsum([len(group) for group in groups])
-    return nodes.astype(np.int64), tuple(np.split(places, ends[:-1]))
-
-
-class HistoryReader:
-    """The one way from edges of a view to histories: sampled and exact answers read the very same events."""
-
-    def __init__(self, view: View, preprocessing: Preprocessing, max_events: int) -> None:
-        if max_events < 0:
-            raise UsageError(f"max_events: must not be negative (got {max_events}). 0 keeps whole histories.")
-        self.graph = graph_of(view)
-        self._max_events = max_events
-        self._events = EventEncoder(view.store, preprocessing.events, preprocessing.times)
-
-    def read(self, edges: NDArray[np.int64], seen_from: NDArray[np.int64]) -> Histories:
-        """The histories of edges, each as the given one of its ends sees it."""
-        encoded = self._events.encode(gather_histories(self.graph, edges, seen_from, self._max_events))
-        return Histories(*(torch.from_numpy(column) for column in encoded))
-
-    def num_events(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How many events each of these histories has. Events at or after the cut must not even decide batch borders."""
-        return count_kept_events(self.graph, edges, self._max_events)
-
-
 def collator_for(
     store: Store, cut: int, preprocessing: Preprocessing, config: RunConfig, *, with_degrees: bool = False
 ) -> Collator:
-    """Batches of a store as of a cut, as the configuration wants them."""
+    """The collator of a store as of a cut, with the settings of a run."""
     return Collator(
         store.as_of(cut),
         preprocessing,
@@ -108,3 +81,37 @@ def collator_for(
         seed=config.train.seed,
         with_degrees=with_degrees,
     )
+
+
+class HistoryReader:
+    """Reads the histories of edges as of one view's cut."""
+
+    def __init__(self, view: View, preprocessing: Preprocessing, max_events: int) -> None:
+        if max_events < 0:
+            raise UsageError(f"max_events: must not be negative (got {max_events}). 0 keeps whole histories.")
+        self.graph = graph_of(view)
+        self._max_events = max_events
+        self._events = EventEncoder(view.store, preprocessing.events, preprocessing.times)
+
+    def read(self, edges: NDArray[np.int64], seen_from: NDArray[np.int64]) -> Histories:
+        """The histories of edges.
+
+        Args:
+            seen_from: For each edge, the end from which events count as sent or received.
+        """
+        encoded = self._events.encode(gather_histories(self.graph, edges, seen_from, self._max_events))
+        return Histories(*(torch.from_numpy(column) for column in encoded))
+
+    def num_events(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The length of each edge's history. Events at or after the cut must not even decide the borders of batches."""
+        return count_kept_events(self.graph, edges, self._max_events)
+
+
+def distinct(*groups: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], ...]]:
+    """The distinct nodes of some groups, and for each group the index of its nodes among them.
+
+    Pairs share accounts, but the seeds of a batch must be distinct.
+    """
+    nodes, index = np.unique(np.concatenate(groups), return_inverse=True)
+    ends = np.cumsum([len(group) for group in groups])
+    return nodes.astype(np.int64), tuple(np.split(index, ends[:-1]))

@@ -1,11 +1,10 @@
-"""Seeds in, an event batch out: single events before each query, and the queries that they lead to.
+"""Seeds to event batches: single events before each query, and the queries that these lead to.
 
-A query (node, time) is answered with at most K of the node's events strictly before its time, whoever they were with:
-the last ones, or K drawn uniformly. An event at time t between the node and another leads to the query (other, t), so
-that what is known of the other end is what was known just before the event, not what the cut would let one see. No
-event at or after a query's time can be reached from it, at any hop.
+A query is a (node, time). It gets at most K of the node's events strictly before its time, with any neighbour: the last
+ones, or K drawn uniformly. An event at time t leads to the query (neighbour, t), so the neighbour is described as it
+was just before the event and not as of the cut. No event at or after a query's time can be reached from it, at any hop.
 
-What a query is given depends on (seed, epoch, its account, how many events it has had) and nothing else.
+What is sampled for a query is a pure function of (seed, epoch, its account, its number of earlier events).
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from gtea.store.view import View
 
 
 class EventCollator:
-    """Makes event batches from one view. What a seed is given does not depend on the other seeds."""
+    """Makes event batches from one view. What is sampled for a seed does not depend on the other seeds."""
 
     def __init__(
         self,
@@ -58,15 +57,15 @@ class EventCollator:
         self._head_inputs = HeadInputs(view, preprocessing.rank_inputs, preprocessing.neighbour_labels)
 
     def batch(self, seeds: NDArray[np.integer[Any]], epoch: int = 0) -> EventBatch:
-        """The batch of some seeds, all asking at the cut; row i of the model's output is seed i's."""
+        """The batch of some seeds, all queried at the cut. Row i of the model's output belongs to seed i."""
         state = stream(self._seed, Purpose.NEIGHBOURS, epoch)
         nodes, times = np.array(seeds, dtype=np.int64), np.full(len(seeds), self.view.cut)
-        asked, within, chosen = nodes, [len(nodes)], []
+        frontier, within, chosen = nodes, [len(nodes)], []
         for _ in range(self._num_layers):
-            places = choose_events(self._timeline, self._keys, asked, times, self._fanout, state)
-            chosen.append(self._hop(asked, times, places, within[-1]))
-            asked, times = follow_events(self._graph, self._timeline, asked, places)
-            nodes = np.concatenate([nodes, asked])
+            positions = choose_events(self._timeline, self._keys, frontier, times, self._fanout, state)
+            chosen.append(self._hop(frontier, times, positions, within[-1]))
+            frontier, times = follow_events(self._graph, self._timeline, frontier, positions)
+            nodes = np.concatenate([nodes, frontier])
             within.append(len(nodes))
         features = self._nodes.rows(nodes)
         rows = self._head_inputs.rows(nodes[: within[0]], features[: within[0]])
@@ -75,19 +74,31 @@ class EventCollator:
         return EventBatch(tuple(within), torch.from_numpy(features), reached, age, event_features, head_inputs)
 
     def _hop(
-        self, nodes: NDArray[np.int64], times: NDArray[np.int64], places: NDArray[np.int64], first: int
+        self, nodes: NDArray[np.int64], times: NDArray[np.int64], positions: NDArray[np.int64], first: int
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Of one hop: where each event leads, its age, and its features."""
-        row, column = np.nonzero(places >= 0)
-        events = gather_events(self._graph, self._timeline, nodes, places)
-        reached = np.full(places.shape, -1, dtype=np.int64)
+        """The ``reached``, ``age`` and ``event_features`` of one hop."""
+        row, column = np.nonzero(positions >= 0)
+        events = gather_events(self._graph, self._timeline, nodes, positions)
+        reached = np.full(positions.shape, -1, dtype=np.int64)
         reached[row, column] = first + np.arange(len(row))
-        age = np.zeros(places.shape, dtype=np.float32)
+        age = np.zeros(positions.shape, dtype=np.float32)
         age[row, column] = self._times.transform_spans(times[row] - events.time, self.view.store.unit)
         encoded = torch.from_numpy(self._events.encode(events).features)
-        features = torch.zeros((*places.shape, encoded.shape[1]))
+        features = torch.zeros((*positions.shape, encoded.shape[1]))
         features[torch.from_numpy(row), torch.from_numpy(column)] = encoded
         return torch.from_numpy(reached), torch.from_numpy(age), features
+
+
+def event_collator_for(store: Store, cut: int, preprocessing: Preprocessing, config: RunConfig) -> EventCollator:
+    """The event collator of a store as of a cut, with the settings of a run."""
+    return EventCollator(
+        store.as_of(cut),
+        preprocessing,
+        fanout=config.sampling.fanout,
+        num_layers=config.model.num_layers,
+        strategy=config.sampling.strategy,
+        seed=config.train.seed,
+    )
 
 
 @jit
@@ -99,10 +110,10 @@ def choose_events(
     fanout: int,
     state: np.uint64,
 ) -> NDArray[np.int64]:
-    """For each query at most ``fanout`` places of the timeline before its time, -1 in what is left over.
+    """For each query, up to ``fanout`` timeline positions of events before its time, padded with -1.
 
     Args:
-        keys: Who the accounts are, by node, to draw uniformly; empty to take the last events, the latest first.
+        keys: Account keys by node, to draw uniformly; empty to take the last events, latest first.
     """
     chosen = np.full((len(nodes), fanout), -1, dtype=np.int64)
     for row in range(len(nodes)):
@@ -110,9 +121,9 @@ def choose_events(
         stop = first_not_before(timeline.time, start, timeline.offset[nodes[row] + 1], times[row])
         count = stop - start
         if len(keys) > 0 and count > fanout:
-            # Not folded with the time, whose unit may change when finer times are appended; its count can't.
-            own = fold(fold(state, keys[nodes[row]]), np.uint64(count))
-            draw_distinct(own, start, count, chosen[row])
+            # Keyed by the count and not by the time: an append of finer times changes the stored unit.
+            query_state = fold(fold(state, keys[nodes[row]]), np.uint64(count))
+            draw_distinct(query_state, start, count, chosen[row])
         else:
             for i in range(min(count, fanout)):
                 chosen[row, i] = stop - 1 - i
@@ -121,59 +132,47 @@ def choose_events(
 
 @jit
 def follow_events(
-    graph: Graph, timeline: Timeline, nodes: NDArray[np.int64], places: NDArray[np.int64]
+    graph: Graph, timeline: Timeline, nodes: NDArray[np.int64], positions: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The queries that the chosen events lead to, row by row: the node at the other end, and the event's time."""
-    reached, times = np.empty(places.size, dtype=np.int64), np.empty(places.size, dtype=np.int64)
+    """The queries that the chosen events lead to, row by row: the neighbours, and the event times."""
+    reached, times = np.empty(positions.size, dtype=np.int64), np.empty(positions.size, dtype=np.int64)
     count = 0
-    for row in range(places.shape[0]):
-        for i in range(places.shape[1]):
-            if places[row, i] < 0:
+    for row in range(positions.shape[0]):
+        for i in range(positions.shape[1]):
+            if positions[row, i] < 0:
                 break
-            slot = graph.node_offset[nodes[row]] + timeline.slot[places[row, i]]
-            reached[count], times[count] = graph.slot_neighbour[slot], timeline.time[places[row, i]]
+            slot = graph.node_offset[nodes[row]] + timeline.slot[positions[row, i]]
+            reached[count], times[count] = graph.slot_neighbour[slot], timeline.time[positions[row, i]]
             count += 1
     return reached[:count], times[:count]
 
 
 @jit
 def gather_events(
-    graph: Graph, timeline: Timeline, nodes: NDArray[np.int64], places: NDArray[np.int64]
+    graph: Graph, timeline: Timeline, nodes: NDArray[np.int64], positions: NDArray[np.int64]
 ) -> RaggedEvents:
-    """The chosen events as histories of one event each, row by row, as the node that asked sees them."""
+    """The chosen events as histories of one event each, row by row, seen from the query's node."""
     num_events = 0
-    for row in range(places.shape[0]):
-        for i in range(places.shape[1]):
-            num_events += places[row, i] >= 0
-    met = np.empty(num_events, dtype=np.int64)
+    for row in range(positions.shape[0]):
+        for i in range(positions.shape[1]):
+            num_events += positions[row, i] >= 0
+    pair_start = np.empty(num_events, dtype=np.int64)
     time, gap = np.empty(num_events, dtype=np.int64), np.empty(num_events, dtype=np.int64)
     sent = np.empty(num_events, dtype=np.bool_)
     features = np.empty((num_events, graph.event_features.shape[1]), dtype=np.float32)
     categories = np.empty((num_events, graph.event_categories.shape[1]), dtype=np.int32)
     count = 0
-    for row in range(places.shape[0]):
-        for i in range(places.shape[1]):
-            if places[row, i] < 0:
+    for row in range(positions.shape[0]):
+        for i in range(positions.shape[1]):
+            if positions[row, i] < 0:
                 break
-            edge = graph.slot_edge[graph.node_offset[nodes[row]] + timeline.slot[places[row, i]]]
+            edge = graph.slot_edge[graph.node_offset[nodes[row]] + timeline.slot[positions[row, i]]]
             first, end = visible_events(graph, edge)
-            event = end - timeline.back[places[row, i]]
-            met[count], time[count] = graph.edge_first_time[edge], graph.event_time[event]
+            event = end - timeline.back[positions[row, i]]
+            pair_start[count], time[count] = graph.edge_first_time[edge], graph.event_time[event]
             gap[count] = graph.event_time[event] - graph.event_time[event - 1] if event > first else 0
             sent[count] = graph.event_reverse[event] == (0 if graph.edge_a[edge] == nodes[row] else 1)
             features[count] = graph.event_features[event]
             categories[count] = graph.event_categories[event]
             count += 1
-    return RaggedEvents(np.arange(num_events + 1), met, time, gap, sent, features, categories)
-
-
-def event_collator_for(store: Store, cut: int, preprocessing: Preprocessing, config: RunConfig) -> EventCollator:
-    """Batches of single events of a store as of a cut, as the configuration wants them."""
-    return EventCollator(
-        store.as_of(cut),
-        preprocessing,
-        fanout=config.sampling.fanout,
-        num_layers=config.model.num_layers,
-        strategy=config.sampling.strategy,
-        seed=config.train.seed,
-    )
+    return RaggedEvents(np.arange(num_events + 1), pair_start, time, gap, sent, features, categories)

@@ -1,8 +1,8 @@
-"""The batches of an epoch, made ahead of time in background threads, in an order that (seed, epoch) alone decides.
+"""The batches of an epoch, prefetched by background threads, in an order that depends on (seed, epoch) alone.
 
-Threads and not processes: nearly all the work is compiled code without the GIL, and batches need not be copied.
-Since nothing is drawn from a state, the number of workers changes no batch, and a run that was killed after batch b
-goes on with ``epoch(e, start=b + 1)``.
+Threads, not processes: nearly all the work is compiled code that releases the GIL, and batches need not be copied.
+There is no random state, so the number of workers does not change the batches, and a run that was killed after batch b
+resumes with ``epoch(e, start=b + 1)``.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 from gtea.errors import UsageError
 from gtea.runtime.rng import permutation
 
-Made = TypeVar("Made")
+BatchT = TypeVar("BatchT")
 
-_PATIENCE = 1e-4
-"""Seconds that a thread waits for the interpreter before it asks the other to make room."""
+_SWITCH_INTERVAL = 1e-4
+"""How many seconds a thread waits for the GIL before it requests a switch, while batches are prefetched."""
 
 
-class Loader(Generic[Made]):
-    """Calls ``make(items, epoch)`` for one batch of item numbers after the other.
+class Loader(Generic[BatchT]):
+    """Calls ``make(items, epoch)`` for each batch of item numbers.
 
-    Items are whatever a task counts: labelled accounts, or pairs.
+    Items are the examples of a task, such as labelled accounts or pairs.
 
         loader = Loader(lambda items, epoch: collator.batch(seeds[items], epoch), len(seeds), batch_size=128)
         for items, batch in loader.epoch(0):
@@ -37,26 +37,28 @@ class Loader(Generic[Made]):
 
     def __init__(
         self,
-        make: Callable[[NDArray[np.int64], int], Made],
+        make: Callable[[NDArray[np.int64], int], BatchT],
         num_items: int | Sequence[int],
         *,
         batch_size: int,
         seed: int = 0,
         shuffle: bool = True,
         workers: int = 1,
-        ahead: int = 4,
+        prefetch: int = 4,
     ) -> None:
-        """Nothing is started yet.
+        """Configure the loader. Threads start with ``epoch``.
 
         Args:
-            num_items: How many there are; or of each kind, one kind after the other: then a batch holds one kind.
-            shuffle: Another order in every epoch; otherwise as numbered.
-            workers: How many threads make batches; 0 makes each when it is asked for.
-            ahead: How many batches a worker may have waiting.
+            num_items: The number of items; or of each kind, where kinds are numbered one after the other and a batch
+                holds items of one kind.
+            shuffle: Use another order in every epoch.
+            workers: How many threads make batches; 0 makes them in the calling thread.
+            prefetch: How many batches per worker may be made in advance.
         """
-        if batch_size < 1 or workers < 0 or ahead < 1:
+        if batch_size < 1 or workers < 0 or prefetch < 1:
             raise UsageError(
-                f"batch_size, workers, ahead: must be at least 1, 0 and 1 (got {batch_size}, {workers} and {ahead})."
+                "batch_size, workers, prefetch: must be at least 1, 0 and 1 "
+                f"(got {batch_size}, {workers} and {prefetch})."
             )
         self._make = make
         self._sizes = (num_items,) if isinstance(num_items, int) else tuple(num_items)
@@ -64,51 +66,51 @@ class Loader(Generic[Made]):
         self._seed = seed
         self._shuffle = shuffle
         self._workers = workers
-        self._ahead = ahead
+        self._prefetch = prefetch
 
     def __len__(self) -> int:
-        """How many batches an epoch has; the last may be smaller."""
+        """The number of batches in an epoch."""
         return sum(-(-size // self._batch_size) for size in self._sizes)
 
-    def epoch(self, epoch: int, start: int = 0) -> Iterator[tuple[NDArray[np.int64], Made]]:
-        """The batches of an epoch from batch ``start`` on, each with the numbers of its items.
+    def epoch(self, epoch: int, start: int = 0) -> Iterator[tuple[NDArray[np.int64], BatchT]]:
+        """The batches of an epoch from batch ``start`` on, each with its item numbers.
 
-        Whatever ends the iteration (its end, an exception on either side, ``close``), no thread is left behind.
+        However the iteration ends (exhaustion, an exception on either side, ``close``), no thread is left running.
         """
         chunks = self._chunks(epoch, start)
-        return self._prefetch(chunks, epoch) if self._workers else ((c, self._make(c, epoch)) for c in chunks)
+        return self._make_ahead(chunks, epoch) if self._workers else ((c, self._make(c, epoch)) for c in chunks)
 
     def _chunks(self, epoch: int, start: int) -> list[NDArray[np.int64]]:
         num_items = sum(self._sizes)
         order = permutation(self._seed, epoch, num_items) if self._shuffle else np.arange(num_items)
         kind = np.searchsorted(np.cumsum(self._sizes), order, side="right")
-        places = [np.flatnonzero(kind == k) for k in range(len(self._sizes))]
-        chunks = [own[i : i + self._batch_size] for own in places for i in range(0, len(own), self._batch_size)]
-        chunks.sort(key=lambda chunk: chunk[0])  # kinds take turns, as chance has it
+        by_kind = [np.flatnonzero(kind == k) for k in range(len(self._sizes))]
+        chunks = [same[i : i + self._batch_size] for same in by_kind for i in range(0, len(same), self._batch_size)]
+        chunks.sort(key=lambda chunk: chunk[0])  # mixes the kinds in random order
         return [order[chunk] for chunk in chunks[start:]]
 
-    def _prefetch(self, chunks: list[NDArray[np.int64]], epoch: int) -> Iterator[tuple[NDArray[np.int64], Made]]:
-        waiting: deque[tuple[NDArray[np.int64], Future[Made]]] = deque()
+    def _make_ahead(self, chunks: list[NDArray[np.int64]], epoch: int) -> Iterator[tuple[NDArray[np.int64], BatchT]]:
+        waiting: deque[tuple[NDArray[np.int64], Future[BatchT]]] = deque()
         pool = ThreadPoolExecutor(self._workers, thread_name_prefix="gtea-loader")
-        patience = sys.getswitchinterval()
-        # A worker needs the interpreter for a moment after every compiled call. Waiting 5 ms for it each time, as is
-        # usual, it would be late with every batch.
-        sys.setswitchinterval(_PATIENCE)
+        switch_interval = sys.getswitchinterval()
+        # A worker needs the GIL briefly after every compiled call. If it waited for the default 5 ms each time, every
+        # batch would be late.
+        sys.setswitchinterval(_SWITCH_INTERVAL)
         try:
             for chunk in chunks:
                 waiting.append((chunk, pool.submit(self._make, chunk, epoch)))
-                if len(waiting) > self._workers * self._ahead:
-                    yield _finished(waiting)
+                if len(waiting) > self._workers * self._prefetch:
+                    yield _next(waiting)
             while waiting:
-                yield _finished(waiting)
+                yield _next(waiting)
         finally:
-            # Batches not begun are dropped, those being made are waited for: they hold the store's arrays.
+            # Drop the batches not yet started, and wait for those in progress: they use the store's arrays.
             pool.shutdown(wait=True, cancel_futures=True)
-            sys.setswitchinterval(patience)
+            sys.setswitchinterval(switch_interval)
 
 
-def _finished(
-    waiting: deque[tuple[NDArray[np.int64], Future[Made]]],
-) -> tuple[NDArray[np.int64], Made]:
+def _next(
+    waiting: deque[tuple[NDArray[np.int64], Future[BatchT]]],
+) -> tuple[NDArray[np.int64], BatchT]:
     chunk, future = waiting.popleft()
     return chunk, future.result()

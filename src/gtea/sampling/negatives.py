@@ -1,9 +1,9 @@
-"""Pairs that have not happened, for link prediction: for each positive (u, i) one more item for u.
+"""Negatives for link prediction: for each positive pair (u, i), another account that u has not dealt with.
 
-The item is drawn uniformly from the accounts that have received anything before the cut (the items of a bipartite
-store, everybody who was ever paid in others) and with which u has had no event before the cut, in either direction.
-The sampler is told u and not i, and sees the view and nothing else: held-out positives can't steer it. The price: once
-in as many draws as there are items, a negative is the very pair that happens next.
+It is drawn uniformly from the accounts that have received an event before the cut (the items of a bipartite store; in
+others, every account that was ever paid) and that have no event with u before the cut, in either direction. The sampler
+gets u and not i, and reads the view alone, so held-out positives can't influence it. The price: with n candidates, one
+draw in n is the very pair that happens next.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from gtea.runtime.rng import Purpose, below, fold, stream
 from gtea.store.graph import Graph, edge_between, graph_of, visible_events, visible_slots
 from gtea.store.view import View
 
-# With half of the items taken, 32 tries fail once in four thousand million draws; then we count instead of trying.
-_TRIES = 32
+_MAX_TRIES = 32
+"""Rejections before an exact draw. With half of the candidates excluded, one draw in four billion needs it."""
 
 
 class NegativeSampler:
@@ -31,16 +31,16 @@ class NegativeSampler:
         self.seed = seed
         self._graph = graph_of(view)
         self.candidates = np.flatnonzero(_receivers(self._graph))
-        """The numbers of the nodes that may be drawn, in order."""
+        """The nodes that may be drawn, ascending."""
 
     def draw(
         self, sources: NDArray[np.integer[Any]], pairs: NDArray[np.integer[Any]], epoch: int = 0
     ) -> NDArray[np.int64]:
-        """One item for each source: a pure function of seed, epoch, the number of the pair, and u's past.
+        """One negative per source: a pure function of the seed, the epoch, the pair's number and u's past events.
 
         Args:
             sources: The u of each positive.
-            pairs: The number of each positive in the task's list.
+            pairs: The number of each positive in the task.
         """
         state = stream(self.seed, Purpose.NEGATIVES, epoch)
         users, numbers = np.asarray(sources, dtype=np.int64), np.asarray(pairs, dtype=np.uint64)
@@ -53,16 +53,16 @@ class NegativeSampler:
             )
         return drawn
 
-    def exist(self, sources: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
-        """Whether there is anything to draw for each source."""
+    def has_negatives(self, sources: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
+        """Whether each source has at least one possible negative."""
         users = np.asarray(sources, dtype=np.int64)
-        nothing = np.zeros(len(users), dtype=np.uint64)
-        return _draw(self._graph, self.candidates, users, nothing, np.uint64(0)) >= 0
+        pairs = np.zeros(len(users), dtype=np.uint64)
+        return _draw(self._graph, self.candidates, users, pairs, np.uint64(0)) >= 0
 
 
 @jit
 def _receivers(graph: Graph) -> NDArray[np.bool_]:
-    """Whether each node receives anything before the cut."""
+    """Whether each node receives an event before the cut."""
     received = np.zeros(len(graph.node_offset) - 1, dtype=np.bool_)
     for edge in range(len(graph.edge_a)):
         start, stop = visible_events(graph, edge)
@@ -79,45 +79,45 @@ def _draw(
     pairs: NDArray[np.uint64],
     state: np.uint64,
 ) -> NDArray[np.int64]:
-    """Try a few times, then count: both are uniform over the same items, so the mixture is. -1 if there is none."""
+    """Rejection sampling, then an exact draw. Both are uniform over the same items, so their mixture is. -1 if none."""
     drawn = np.full(len(users), -1, dtype=np.int64)
     for i in range(len(users)):
-        own = fold(state, pairs[i])
-        for attempt in range(_TRIES if len(candidates) > 0 else 0):
-            item = candidates[below(fold(own, np.uint64(attempt)), len(candidates))]
+        pair_state = fold(state, pairs[i])
+        for attempt in range(_MAX_TRIES if len(candidates) > 0 else 0):
+            item = candidates[below(fold(pair_state, np.uint64(attempt)), len(candidates))]
             if item != users[i] and not linked(graph, users[i], item):
                 drawn[i] = item
                 break
         if drawn[i] < 0:
-            drawn[i] = _draw_by_counting(graph, candidates, users[i], fold(own, np.uint64(_TRIES)))
+            drawn[i] = _draw_exactly(graph, candidates, users[i], fold(pair_state, np.uint64(_MAX_TRIES)))
     return drawn
 
 
 @jit
-def _draw_by_counting(graph: Graph, candidates: NDArray[np.int64], user: int, word: np.uint64) -> np.int64:
-    """The n-th of the items that the user has not dealt with, or -1."""
+def _draw_exactly(graph: Graph, candidates: NDArray[np.int64], user: int, word: np.uint64) -> np.int64:
+    """A uniform draw from the candidates that the user has not dealt with, or -1 if there are none."""
     start, stop = visible_slots(graph, user)
-    known = np.empty(stop - start + 1, dtype=np.int64)
-    known[0] = user
-    known[1:] = graph.slot_neighbour[start:stop]
-    taken = np.unique(known)
-    places = np.searchsorted(candidates, taken)
+    taken = np.empty(stop - start + 1, dtype=np.int64)
+    taken[0] = user
+    taken[1:] = graph.slot_neighbour[start:stop]
+    excluded = np.unique(taken)
+    index = np.searchsorted(candidates, excluded)
     free = len(candidates)
-    for i in range(len(taken)):
-        free -= places[i] < len(candidates) and candidates[places[i]] == taken[i]
+    for i in range(len(excluded)):
+        free -= index[i] < len(candidates) and candidates[index[i]] == excluded[i]
     if free == 0:
         return np.int64(-1)
-    place = below(word, free)
-    for i in range(len(taken)):
-        if places[i] < len(candidates) and candidates[places[i]] == taken[i] and places[i] <= place:
-            place += 1
-    return np.int64(candidates[place])
+    drawn = below(word, free)
+    for i in range(len(excluded)):
+        if index[i] < len(candidates) and candidates[index[i]] == excluded[i] and index[i] <= drawn:
+            drawn += 1
+    return np.int64(candidates[drawn])
 
 
 @jit
 def linked(graph: Graph, u: int, v: int) -> bool:
     """Whether two nodes have an event before the cut, in either direction."""
-    # In an undirected store one of the two orders is never found.
+    # In an undirected store only one of the two orders exists.
     return _linked_from(graph, u, v) or _linked_from(graph, v, u)
 
 

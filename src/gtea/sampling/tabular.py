@@ -1,4 +1,4 @@
-"""Accounts and pairs as rows of numbers, for models that read no full_subgraph: trees, and EdgeBank."""
+"""Accounts and pairs as rows of features, for models that do not read a subgraph: boosted trees and EdgeBank."""
 
 from __future__ import annotations
 
@@ -10,43 +10,45 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gtea.features.node_features import HeadInputs, NodeFeatures
-from gtea.features.pair_statistics import PairStatistics, since_together
+from gtea.features.pair_statistics import PairStatistics, time_since_last_event
 from gtea.features.preprocessing import Preprocessing
 from gtea.store.view import View
 
 
 class NodeRows:
-    """Each account's own features and the classes known around it, [num_seeds, d_node + d_neighbour_labels]."""
+    """The node features and neighbour labels of each account, [num_seeds, d_node + d_neighbour_labels]."""
 
     def __init__(self, view: View, preprocessing: Preprocessing) -> None:
         self._nodes = NodeFeatures(view, preprocessing.nodes)
         self._head_inputs = HeadInputs(view, preprocessing.rank_inputs, preprocessing.neighbour_labels)
 
     def batch(self, seeds: NDArray[np.integer[Any]], epoch: int = 0) -> Tensor:
-        """One row for each account, the same in every epoch."""
+        """One row per account, the same in every epoch."""
         nodes = np.asarray(seeds, dtype=np.int64)
         features, shares = self._nodes.rows(nodes), self._head_inputs.label_shares(nodes)
         return torch.from_numpy(features if shares is None else np.concatenate([features, shares], axis=1))
 
 
 class PairRows:
-    """Each pair's statistics, [num_pairs, ..]."""
+    """The statistics of each pair, [num_pairs, d_pair_statistics]."""
 
     def __init__(self, view: View, preprocessing: Preprocessing) -> None:
         self._statistics = PairStatistics(view, preprocessing.times.stored_per_unit(view.store.unit))
 
     def batch(self, src: NDArray[np.integer[Any]], dst: NDArray[np.integer[Any]], epoch: int = 0) -> Tensor:
-        """One row for each pair, the same in every epoch."""
+        """One row per pair, the same in every epoch."""
         return torch.from_numpy(self._statistics.rows(src.astype(np.int64), dst.astype(np.int64)))
 
 
 class PairRecency:
-    """How long ago each pair last met, [num_pairs]; infinite if never."""
+    """The time since each pair's last event, [num_pairs]; infinite for a pair without events."""
 
     def __init__(self, view: View, preprocessing: Preprocessing) -> None:
         self._view = view
         self._per_unit = preprocessing.times.stored_per_unit(view.store.unit)
 
     def batch(self, src: NDArray[np.integer[Any]], dst: NDArray[np.integer[Any]], epoch: int = 0) -> Tensor:
-        """One number for each pair, the same in every epoch."""
-        return torch.from_numpy(since_together(self._view, src.astype(np.int64), dst.astype(np.int64), self._per_unit))
+        """One number per pair, the same in every epoch."""
+        return torch.from_numpy(
+            time_since_last_event(self._view, src.astype(np.int64), dst.astype(np.int64), self._per_unit)
+        )

@@ -105,7 +105,9 @@ class EdgePass:
     def weigh(self, slot: NDArray[np.int64], seen_from: NDArray[np.int64], listener: ShareListener) -> Tensor:
         """alpha_tilde alone."""
         alpha_tilde = torch.empty(len(slot), dtype=self.encoder.a.dtype)
-        self._fill((alpha_tilde,), lambda histories: (self.encoder.weigh(histories),), slot, seen_from, listener)
+        self._fill(
+            (alpha_tilde,), lambda histories: (self.encoder.attention_logits(histories),), slot, seen_from, listener
+        )
         return alpha_tilde
 
     def embed(self, slot: NDArray[np.int64], seen_from: NDArray[np.int64], listener: ShareListener) -> Tensor:

@@ -164,14 +164,16 @@ def with_negatives(store: Store, split: LinkSplit) -> LinkSplit:
     """Drop and count the pairs for which no negative can be drawn. Raise if a part has no pairs left."""
     parts = {}
     for name, part in split.parts.items():
-        parts[name] = part.keep(NegativeSampler(store.as_of(part.as_of)).exist(part.src))
+        parts[name] = part.keep(NegativeSampler(store.as_of(part.as_of)).has_negatives(part.src))
         if not len(parts[name]):
             raise DataError(
                 f"links: the {name} part must hold a pair whose source does not have events with every account that "
                 f"receives any before {store.date(part.as_of)} (got none among {len(part):,}). "
                 "Add accounts, or give an earlier graph_until."
             )
-    train_parts = (part.keep(NegativeSampler(store.as_of(part.as_of)).exist(part.src)) for part in split.train_parts)
+    train_parts = (
+        part.keep(NegativeSampler(store.as_of(part.as_of)).has_negatives(part.src)) for part in split.train_parts
+    )
     return replace(
         split,
         train=parts["train"],

@@ -140,7 +140,7 @@ def _fit(task: Task[Network], listener: TrainingListener, *, resume: bool) -> _F
         task.store,
         task.split.train.as_of,
         task.config,
-        statistics_too=not entry.samples,
+        add_statistics=not entry.samples,
         labels=task.neighbour_labels() if task.config.features.neighbour_labels else None,
     )
     network = task.network(input_spec(preprocessing)).to(task.device)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from gtea.nn.encoders.self_attention import attend_last
 from gtea.nn.kernels import kernels
-from gtea.nn.segments import run_of_rows
+from gtea.nn.segments import segment_ids
 
 COMPILED = kernels()
 pytestmark = pytest.mark.skipif(
@@ -56,7 +56,7 @@ def test_it_says_what_the_twin_says(
     case = case_of(lengths, num_heads, d_query, d, seed)
     *given, gradient, offset = case
     leaves = [tensor.double().requires_grad_() for tensor in given]
-    twin = attend_last(*leaves, offset, run_of_rows(offset, len(given[2])))
+    twin = attend_last(*leaves, offset, segment_ids(offset, len(given[2])))
     twin.backward(gradient.double())
     summed, *gradients = compiled_results(case, instruction_set)
     torch.testing.assert_close(summed.double(), twin.detach(), atol=1e-5, rtol=1e-5)

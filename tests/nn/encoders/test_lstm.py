@@ -27,8 +27,8 @@ def test_stopping_and_going_on_equals_reading_at_once(parts: list[tuple[int, int
     pieces = histories.features.split([length for part in parts for length in part])
     before, after = torch.cat(pieces[::2]), torch.cat(pieces[1::2])
     with torch.no_grad():
-        once = encoder.advance(histories.features, histories.offset, encoder.start(len(parts)))
-        halfway = encoder.advance(before, offset_of([part[0] for part in parts]), encoder.start(len(parts)))
+        once = encoder.advance(histories.features, histories.offset, encoder.initial_state(len(parts)))
+        halfway = encoder.advance(before, offset_of([part[0] for part in parts]), encoder.initial_state(len(parts)))
         twice = encoder.advance(after, offset_of([part[1] for part in parts]), halfway)
     torch.testing.assert_close(twice.h, once.h, atol=1e-12, rtol=0)
     torch.testing.assert_close(twice.c, once.c, atol=1e-12, rtol=0)
@@ -37,7 +37,7 @@ def test_stopping_and_going_on_equals_reading_at_once(parts: list[tuple[int, int
 def test_event_by_event_equals_reading_at_once_in_float32() -> None:
     encoder = LSTMEncoder(2, 16, 2, seeded())
     histories = histories_of([40], dtype=torch.float32)
-    state = encoder.start(1)
+    state = encoder.initial_state(1)
     with torch.no_grad():
         for event in histories.features:
             state = encoder.advance(event[None], offset_of([1]), state)

@@ -9,13 +9,13 @@ from tests.nn.examples import histories_of, seeded
 from gtea.nn.batch import Histories
 from gtea.nn.encoders import self_attention as buckets
 from gtea.nn.encoders.self_attention import SelfAttention
-from gtea.nn.segments import run_of_rows
+from gtea.nn.segments import segment_ids
 
 LENGTHS = [1, 7, 2, 33, 4, 1, 64, 65]
 
 
 def edges_of(histories: Histories) -> torch.Tensor:
-    return run_of_rows(histories.offset, histories.num_events)
+    return segment_ids(histories.offset, histories.num_events)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -23,7 +23,7 @@ def test_the_last_event_alone_gets_the_same_answer(dtype: torch.dtype) -> None:
     attention = SelfAttention(8, 4, seeded()).to(dtype)
     histories = histories_of(LENGTHS, 8, dtype=dtype)
     everyone = attention(histories.features, histories.offset)
-    last = attention.ask_last(histories.features, histories.offset, edges_of(histories))
+    last = attention.last_row(histories.features, histories.offset, edges_of(histories))
     torch.testing.assert_close(last, everyone[histories.offset[1:] - 1], atol=1e-6, rtol=1e-5)
 
 
@@ -51,6 +51,6 @@ def test_large_logits_stay_finite() -> None:
     attention = SelfAttention(8, 4, seeded())
     histories = histories_of([5, 1], 8, dtype=torch.float32)
     e = (histories.features * 1e3).requires_grad_()
-    attention.ask_last(e, histories.offset, edges_of(histories)).sum().backward()
+    attention.last_row(e, histories.offset, edges_of(histories)).sum().backward()
     assert e.grad is not None
     assert e.grad.isfinite().all()

@@ -1,1 +1,1 @@
-"""Sequence encoders: an edge's events in, one vector out, ragged all the way."""
+"""Sequence encoders: from the events of an edge to one vector. Histories are ragged throughout."""

@@ -1,4 +1,8 @@
-"""GTEA_L: an edge's history read by an LSTM."""
+"""GTEA_L: an LSTM over an edge's history.
+
+The LSTM runs in the compiled kernels (``gtea.nn.kernels``) if they are available, else in PyTorch
+(``gtea.nn.encoders.ragged_lstm``).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ class LSTMEncoder(SequenceEncoder):
     f[k] = sigmoid(W_f e^k + U_f h[k-1] + b_f)        o[k] = sigmoid(W_o e^k + U_o h[k-1] + b_o)
     c_bar[k] = tanh(W_c e^k + U_c h[k-1] + b_c)       h[k] = o[k] * tanh(c[k])
 
-    The next layer reads h[k] in place of e^k. The state before the first event is zero.
+    The next layer reads h[k] instead of e^k. The state before the first event is zero.
     """
 
     def __init__(self, d_in: int, d_edge: int, num_encoder_layers: int, generator: torch.Generator) -> None:
@@ -35,39 +39,39 @@ class LSTMEncoder(SequenceEncoder):
             self.b.append(uniform(4 * d_edge, bound=bound, generator=generator))
 
     def forward(self, e_hat: Tensor, offset: Tensor) -> Tensor:
-        """The top layer's h after each history's last event, [num_edges, d_edge]."""
-        return last_hidden(e_hat, offset, [self._layers()])[0]
+        """The top layer's h after the last event of each history, [num_edges, d_edge]."""
+        return _last_hidden(e_hat, offset, [self._layers()])[0]
 
-    def beside(self, other: SequenceEncoder, e_hat: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
-        """Both in one pass over the events."""
+    def encode_both(self, other: SequenceEncoder, e_hat: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
+        """Run both encoders in one pass over the events."""
         assert isinstance(other, LSTMEncoder)
-        mine, theirs = last_hidden(e_hat, offset, [self._layers(), other._layers()])
-        return mine, theirs
+        first, second = _last_hidden(e_hat, offset, [self._layers(), other._layers()])
+        return first, second
 
     def encode_both_mirrored(self, other: SequenceEncoder, e_hat: Tensor, offset: Tensor, column: int) -> list[Tensor]:
-        """All four in one pass over the events."""
+        """All four results in one pass over the events."""
         assert isinstance(other, LSTMEncoder)
-        return last_hidden_mirrored(e_hat, offset, [self._layers(), other._layers()], column)
+        return _last_hidden_mirrored(e_hat, offset, [self._layers(), other._layers()], column)
 
-    def start(self, num_edges: int) -> LSTMState:
-        """The state of edges that nothing has happened on yet."""
+    def initial_state(self, num_edges: int) -> LSTMState:
+        """The zero state of edges without events."""
         zeros = self.b[0].new_zeros(len(self.b), num_edges, self.d_edge)
         return LSTMState(zeros, zeros)
 
     def advance(self, e_hat: Tensor, offset: Tensor, state: LSTMState) -> LSTMState:
         """The state after more events.
 
-        Events 1..k and then k+1..n from the state after k give what events 1..n give at once: a new event costs one
-        step, however long the history is.
+        Reading events 1..k and then k+1..n from the state after k is the same as reading 1..n at once. A new event
+        costs one step, however long the history is.
         """
-        return continue_lstm(e_hat, offset, self._layers(), state)
+        return _continue(e_hat, offset, self._layers(), state)
 
     def _layers(self) -> list[LSTMWeights]:
         return [LSTMWeights(*layer) for layer in zip(self.w, self.u, self.b, strict=True)]
 
 
-def last_hidden(x: Tensor, offset: Tensor, encoders: Sequence[Sequence[LSTMWeights]]) -> list[Tensor]:
-    """The top layer's h of each of some encoders of one shape after each history's last event, [num_edges, d]."""
+def _last_hidden(x: Tensor, offset: Tensor, encoders: Sequence[Sequence[LSTMWeights]]) -> list[Tensor]:
+    """The top layer's h after the last event of each history, [num_edges, d], for each of several equal encoders."""
     compiled = kernels_for(x, encoders[0][0].b)
     if compiled is not None:
         return [h[-1] for h in compiled.last_h(x, offset, encoders)]
@@ -76,18 +80,18 @@ def last_hidden(x: Tensor, offset: Tensor, encoders: Sequence[Sequence[LSTMWeigh
     return [ragged_lstm(x, offset, layers, LSTMState(zeros, zeros)).h[-1] for layers in encoders]
 
 
-def last_hidden_mirrored(
+def _last_hidden_mirrored(
     x: Tensor, offset: Tensor, encoders: Sequence[Sequence[LSTMWeights]], column: int
 ) -> list[Tensor]:
-    """``last_hidden`` of x and, behind it, of x with one column negated. Without gradients."""
+    """``_last_hidden`` of x, followed by that of x with one column negated. No gradients."""
     compiled = kernels_for(x, encoders[0][0].b)
     if compiled is not None:
         return [h[-1] for h in compiled.last_h_mirrored(x, offset, encoders, column)]
-    return [*last_hidden(x, offset, encoders), *last_hidden(mirrored(x, column), offset, encoders)]
+    return [*_last_hidden(x, offset, encoders), *_last_hidden(mirrored(x, column), offset, encoders)]
 
 
-def continue_lstm(x: Tensor, offset: Tensor, layers: Sequence[LSTMWeights], state: LSTMState) -> LSTMState:
-    """What an encoder knows after more events."""
+def _continue(x: Tensor, offset: Tensor, layers: Sequence[LSTMWeights], state: LSTMState) -> LSTMState:
+    """The state of an encoder after more events."""
     compiled = kernels_for(x, layers[0].b)
     if compiled is not None:
         return LSTMState(*compiled.lstm(x, offset, [layers], [(state.h, state.c)])[0])
