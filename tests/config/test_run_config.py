@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gtea.config import FeaturesConfig, RunConfig, config_from_json, read_config, with_settings
+from gtea.config import FeaturesConfig, ModelConfig, RunConfig, config_from_json, read_config, with_settings
 from gtea.config.run_config import _RENAMED
 from gtea.errors import UsageError
 
@@ -112,3 +112,5 @@ def test_the_family_is_set_by_the_models_name_alone() -> None:
         "model.family: is set by the model's name (got 'tree' in --set model.family). Pass --variant tree."
     )
     assert read_config(None, ["model.family=gtea"]) == RunConfig()
+    with pytest.raises(UsageError, match=r"Pass --variant gtea-l\+t\."):  # there is no variant gtea
+        read_config(None, ["model.family=gtea"], RunConfig(ModelConfig(family="hybrid")))

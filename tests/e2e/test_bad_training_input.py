@@ -25,7 +25,7 @@ QUICK = tuple(
     word
     for setting in (
         "model.d_node=4", "model.d_edge=4", "model.d_mlp=4", "model.d_time=2", "sampling.fanout=2",
-        "sampling.max_events=4", "train.epochs=1", 
+        "sampling.max_events=4", "train.epochs=1",
     )
     for word in ("--set", setting)
 )  # fmt: skip

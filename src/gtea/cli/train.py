@@ -21,7 +21,7 @@ unknown_option = click.option(
     help="Accounts that the store doesn't have: stop and list them, or leave them out, counted.",
 )
 _VARIANTS = (
-    "gtea+tree (default): gtea-l+t with a boosted tree beside it; gtea-l, gtea-l+t, gtea-tx, gtea-tx+t or gtea-he; "
+    "hybrid (default): gtea-l+t and boosted trees; gtea-l, gtea-l+t, gtea-tx, gtea-tx+t or gtea-he; "
     "to compare with: gcn, graphsage, gat, ecconv, egnn, tgat, tree, and for links edgebank."
 )
 

@@ -48,7 +48,7 @@ def _flushes_denormals() -> bool:
 
 def loader_workers() -> int:
     """How many threads make batches ahead of time: GTEA_WORKERS, or 1. With 0 each is made when it is needed."""
-    return int(_from_environment(_WORKERS, 1))
+    return int(_from_environment(_WORKERS, 1.0, whole=True))
 
 
 def checkpoint_seconds() -> float:
@@ -56,12 +56,13 @@ def checkpoint_seconds() -> float:
     return _from_environment(_CHECKPOINTS, 30.0)
 
 
-def _from_environment(name: str, default: float) -> float:
+def _from_environment(name: str, default: float, *, whole: bool = False) -> float:
     text = os.environ.get(name, "")
     try:
         value = float(text) if text else default
     except ValueError:
         value = -1.0
-    if not value >= 0:
-        raise UsageError(f"{name} must be a number, 0 or more (got {text!r}). Unset it to use {default:g}.")
+    if not value >= 0 or (whole and not value.is_integer()):
+        kind = "a whole number" if whole else "a number"
+        raise UsageError(f"{name} must be {kind}, 0 or more (got {text!r}). Unset it to use {default:g}.")
     return value
