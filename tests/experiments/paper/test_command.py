@@ -26,7 +26,7 @@ Outcomes = Callable[[Path], dict[str, dict[str, Any]]]
         (["--models", "edgebank"], "edgebank: only predicts links"),
         (["--data", "wikipedia"], "--data, --store: give one of them"),
         (["--folds", "0"], "--folds: must be at least 1 (got 0). Try 5."),
-        (["--folds", "2", "--protocol", "paper"], "split.folds must be at least 3 (got 2)"),
+        (["--folds", "2", "--protocol", "paper"], "--folds: must be at least 3 with --protocol paper (got 2). Try 5."),
         (["--jobs", "0"], "--jobs: must be at least 1 (got 0). Try 2."),
         (["--seed", "-1"], "train.seed must be at least 0 (got -1)"),
         (["--set", "train.seed=3"], "--set train.seed: is for --seed to say. Leave it out."),

@@ -27,6 +27,8 @@ from gtea.tasks.link_split import LinkProtocol
 OWNED = {"split.protocol": "--protocol", "train.seed": "--seed"}
 """Settings that options of their own decide."""
 _MODEL = ("family", "encoder", "time_encoding")
+_FEWEST_FOLDS = 3
+"""One each to train, validate and test on."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,10 @@ class Plan:
     def repeats(self, task: TaskKind) -> tuple[Repeat, ...]:
         """The runs of each model. A split by time is what it is: there, runs differ by their seeds."""
         if has_folds(task, self.protocol):
+            if self.folds < _FEWEST_FOLDS:
+                raise UsageError(
+                    f"--folds: must be at least {_FEWEST_FOLDS} with --protocol paper (got {self.folds}). Try 5."
+                )
             return tuple(Repeat(fold, self.seed) for fold in range(self.folds))
         return tuple(Repeat(None, self.seed + i) for i in range(self.folds))
 
