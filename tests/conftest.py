@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis
+import numpy as np
 import pyarrow as pa
 import pytest
 from tests import shapes
@@ -16,6 +17,7 @@ from tests.web import Home, serving
 
 from gtea.cli.main import main
 from gtea.ingestion.ingest import ingest
+from gtea.store.memory import store_in_memory
 from gtea.store.store import Store
 
 hypothesis.settings.register_profile(
@@ -58,6 +60,33 @@ def store_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Store]:
     def make(rows: Sequence[Row], **options: Any) -> Store:
         out = options.pop("out", None) or tmp_path_factory.mktemp("stores") / "s"
         return ingest(rows_table(rows), **{**EVENTS, "time_unit": "step", "out": out, **options})
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def random_store() -> Callable[..., Store]:
+    """Makes small stores with ties in time, hubs, self-loops, two features, a category and a node table."""
+
+    def make(
+        seed: int = 0, num_events: int = 400, num_accounts: int = 30, directed: bool = False, unit: Any = "s"
+    ) -> Store:
+        generator = np.random.default_rng(seed)
+        names = [f"account-{i}" for i in range(num_accounts)]
+        popular = (num_accounts * generator.random(num_events) ** 2).astype(int)
+        src = [names[i] for i in popular]
+        dst = [names[i] for i in generator.integers(0, num_accounts, num_events)]
+        return store_in_memory(
+            src,
+            dst,
+            generator.integers(0, 200, num_events),
+            features={"amount": generator.lognormal(3, 2, num_events), "fee": generator.normal(size=num_events)},
+            categorical={"kind": [["card", "cash", "wire"][i] for i in generator.integers(0, 3, num_events)]},
+            nodes={name: [float(i), i % 3] for i, name in enumerate(names[::2])} | {"nobody": [0.0, 1.0]},
+            node_features=["age", "tier"],
+            directed=directed,
+            unit=unit,
+        )
 
     return make
 

@@ -8,7 +8,6 @@ import sys
 import pytest
 
 import gtea
-from gtea.errors import DataError, GteaError, ModelError, StoreError, UsageError
 
 
 def test_exported_names_are_these() -> None:
@@ -19,12 +18,6 @@ def test_exported_names_are_these() -> None:
     assert gtea.__version__.count(".") == 2
     with pytest.raises(AttributeError, match="has no attribute 'frobnicate'"):
         _ = gtea.frobnicate
-
-
-def test_each_kind_of_error_has_its_exit_code() -> None:
-    codes = {kind: kind.exit_code for kind in (UsageError, DataError, StoreError, ModelError)}
-    assert codes == {UsageError: 2, DataError: 3, StoreError: 4, ModelError: 5}
-    assert all(issubclass(kind, GteaError) for kind in codes)
 
 
 @pytest.mark.parametrize(

@@ -53,8 +53,12 @@ def test_baselines_are_variants_by_the_names_of_their_families() -> None:
         ),
         (
             {"family": "gatt"},
-            "model.family must be one of 'gtea', 'gcn', 'graphsage', 'gat', 'ecconv', 'egnn', 'tgat', 'tree', "
-            "'edgebank' (got 'gatt'). Did you mean 'gat'?",
+            "model.family must be one of 'hybrid', 'gtea', 'gcn', 'graphsage', 'gat', 'ecconv', 'egnn', 'tgat', "
+            "'tree', 'edgebank' (got 'gatt'). Did you mean 'gat'?",
+        ),
+        (
+            {"family": "hybrid", "encoder": "transformer", "num_heads": 4, "d_edge": 30},
+            "model.num_heads must divide model.d_edge (got 4 and 30). Try d_edge = 32.",
         ),
         (
             {"family": "gat", "d_node": 30},
@@ -101,6 +105,18 @@ def test_impossible_periods_are_refused(periods: tuple[float, float]) -> None:
 def test_negative_sizes_are_refused() -> None:
     with pytest.raises(UsageError, match=r"input.d_node_features must be at least 0 \(got -1\)"):
         InputSpec(-1, 1, 1.0, 2.0)
+
+
+def test_neighbour_labels_are_some_of_the_head_inputs() -> None:
+    assert InputSpec(1, 1, 1.0, 2.0, d_head_inputs=6, d_neighbour_labels=6).d_head_inputs == 6
+    with pytest.raises(UsageError, match=r"input.d_head_inputs must be at least 6 \(got 5\)"):
+        InputSpec(1, 1, 1.0, 2.0, d_head_inputs=5, d_neighbour_labels=6)
+
+
+def test_a_hybrid_reads_histories_as_a_gtea_does() -> None:
+    reading = {name for name in (*GTEA_VARIANTS, *BASELINES, "hybrid") if model_config(name).reads_histories}
+    assert reading == {*GTEA_VARIANTS, "hybrid"}
+    assert ModelConfig(family="hybrid", link_head="ordered_pair").link_head == "ordered_pair"
 
 
 def test_configurations_are_frozen() -> None:

@@ -18,7 +18,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from gtea.cli.main import main as gtea
@@ -164,10 +164,20 @@ def folds(words: list[str], folder: Path) -> None:
         print(json.dumps({"learnt": learnt(folder / f"fold-{number}")}), flush=True)
 
 
+@contextlib.contextmanager
+def workers_in_environment(count: int) -> Iterator[None]:
+    os.environ["GTEA_WORKERS"] = str(count)
+    try:
+        yield
+    finally:
+        del os.environ["GTEA_WORKERS"]
+
+
 def main() -> None:
     folder, mode, count, seed = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     words, whole = sys.argv[6:], folder / "whole"
-    assert run([*words, "--set", "--out", str(folder / "warm")]) == 0
+    with workers_in_environment(0):  # no threads before the first fork
+        assert run([*words, "--out", str(folder / "warm")]) == 0
     started = time.monotonic()
     finish([*words, "--out", str(whole)])
     seconds = time.monotonic() - started
@@ -181,7 +191,8 @@ def main() -> None:
         folds(words, folder / "killed")
     else:
         for workers in range(count):
-            finish([*words, "--set", f"train.workers={workers}", "--out", str(folder / f"w{workers}")])
+            with workers_in_environment(workers):
+                finish([*words, "--out", str(folder / f"w{workers}")])
             print(json.dumps({"learnt": learnt(folder / f"w{workers}")}), flush=True)
 
 

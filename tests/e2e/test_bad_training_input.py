@@ -25,7 +25,7 @@ QUICK = tuple(
     word
     for setting in (
         "model.d_node=4", "model.d_edge=4", "model.d_mlp=4", "model.d_time=2", "sampling.fanout=2",
-        "sampling.max_events=4", "train.epochs=1", 
+        "sampling.max_events=4", "train.epochs=1",
     )
     for word in ("--set", setting)
 )  # fmt: skip
@@ -243,11 +243,11 @@ def test_a_model_is_asked_its_own_question(gtea: Run, world: World, tmp_path: Pa
     (tmp_path / "pairs.csv").write_text("src,dst\na01,a02\n")
     out = ("--out", tmp_path / "scores.csv")
     outcome = gtea("evaluate", world.links, world.store, "--labels", world.labels)
-    refused(outcome, 5, "model: classifies no accounts (its task is 'links'). Score pairs with gtea score --pairs")
+    refused(outcome, 5, "model: does not classify accounts (its task is 'links'). Score pairs with gtea score --pairs")
     outcome = gtea("score", world.links, world.store, *out)
-    refused(outcome, 5, "model: classifies no accounts (its task is 'links')")
+    refused(outcome, 5, "model: does not classify accounts (its task is 'links')")
     outcome = gtea("score", world.nodes, world.store, "--pairs", tmp_path / "pairs.csv", *out)
-    refused(outcome, 5, "model: foretells no links (its task is 'nodes'). Leave --pairs out, or use another model.")
+    refused(outcome, 5, "model: does not predict links (its task is 'nodes'). Leave --pairs out, or use another model.")
 
 
 @pytest.mark.parametrize("task", ["nodes", "links"])
@@ -277,7 +277,7 @@ def put(path: Path, **changes: Any) -> None:
         (lambda m: (m / "manifest.json").unlink(), "is a run that has not finished. Resume it with gtea train"),
         (
             lambda m: put(m / "manifest.json", format_version=9),
-            "has format version 9, and this gtea reads 2 and 3.",
+            "has format version 9, and this gtea reads 2 and 3 and 4.",
         ),
         (
             lambda m: put(m / "manifest.json", format_version=9, versions=3),

@@ -20,8 +20,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import gtea as package
+from gtea.config import ModelConfig
 from gtea.errors import DataError, UsageError
 from gtea.estimators.classifier import GTEAClassifier
+from gtea.models.registry import BASELINES, default_config
 from gtea.store.store import Store
 
 QUICK: dict[str, Any] = {
@@ -100,7 +102,9 @@ def test_a_saved_model_gives_the_same_answers(store: Store, examples: Any, tmp_p
     np.testing.assert_array_equal(loaded.transform(accounts), model.transform(accounts))
     np.testing.assert_array_equal(loaded.predict(accounts), model.predict(accounts))
     assert loaded.classes_.dtype.kind == labels.dtype.kind
-    assert {**loaded.get_params(), "features": None} == model.get_params()
+    given = {name: value for name, value in model.get_params().items() if value is not None}
+    assert {name: loaded.get_params()[name] for name in given} == given
+    assert loaded._config() == model._config()
     with pytest.raises(UsageError, match=r"m: exists\. Choose another path\."):
         model.save(tmp_path / "m")
 
@@ -142,26 +146,59 @@ def test_a_model_of_gtea_train_can_be_loaded(
 
 
 @pytest.mark.parametrize(
-    "settings",
+    ("name", "settings"),
     [
-        {"features.rank_inputs": True, "model.dropout": np.float64(0.3)},
-        {"model.family": "tree"},
-        {"hybrid": False},
+        ("hybrid", {"features.rank_inputs": True, "model.dropout": np.float64(0.3)}),
+        ("hybrid", {"model.node_limit": 0.0, "train.metric": "macro_f1"}),
+        ("tree", None),
+        ("gtea", None),
+        ("gtea", {"model.node_limit": 3.0}),
+        ("gcn", {"train.schedule": "cosine"}),
     ],
-    ids=["hybrid", "tree", "gtea"],
 )
 def test_what_was_loaded_trains_as_it_was_trained(
-    store: Store, fitted: GTEAClassifier, examples: Any, tmp_path: Path, settings: dict[str, Any]
+    store: Store, fitted: GTEAClassifier, examples: Any, tmp_path: Path, name: str, settings: dict[str, Any] | None
 ) -> None:
     """Also what is no parameter of its own: a clone of a loaded tree once trained a GTEA."""
-    model = GTEAClassifier(store, **QUICK, settings=settings).fit(*examples)
+    model = GTEAClassifier(store, model=name, **QUICK, settings=settings).fit(*examples)
     first = model.predict_proba(examples[0])
     assert (first != fitted.predict_proba(examples[0])).any()
     model.save(tmp_path / "m")
     loaded = package.load(tmp_path / "m", store, device="cpu")
-    assert loaded.settings == settings
+    assert (loaded.model, loaded.settings) == (name, settings)
     again = clone(loaded).fit(*examples)
     np.testing.assert_array_equal(again.predict_proba(examples[0]), first)
+
+
+def test_every_model_is_trained_by_its_name(store: Store, examples: Any) -> None:
+    families = {}
+    for name in ("hybrid", "gtea", *BASELINES):
+        if name != "edgebank":
+            model = GTEAClassifier(store, model=name, **{**QUICK, "d_node": 8}).fit(*examples)
+            families[name] = model.model_.config.model.family
+            assert np.isfinite(model.predict_proba(examples[0])).all()
+    assert families == {name: name for name in families}
+    with pytest.raises(UsageError, match="edgebank: only predicts links"):
+        GTEAClassifier(store, model="edgebank", **QUICK).fit(*examples)
+    with pytest.raises(UsageError, match=r"model must be one of 'hybrid', 'gtea', .* \(got 'gtea-l'\)"):
+        GTEAClassifier(store, model="gtea-l", **QUICK).fit(*examples)
+
+
+def test_parameters_that_are_not_given_have_the_models_defaults(store: Store) -> None:
+    for name in ("hybrid", "gtea", "gcn"):
+        estimator = GTEAClassifier(store, model=name)
+        left = {key for key, value in estimator.get_params().items() if value is None}
+        assert {"encoder", "num_layers", "lr", "epochs", "fanout", "features", "settings"} <= left
+        assert estimator._config() == default_config(ModelConfig(family=name), "nodes")  # type: ignore[arg-type]
+    changed = GTEAClassifier(store, lr=0.5, num_layers=1, encoder="transformer")._config()
+    assert (changed.train.lr, changed.model.num_layers, changed.model.encoder) == (0.5, 1, "transformer")
+    assert changed.train.metric == "log_likelihood"
+
+
+def test_a_grid_over_models(store: Store, examples: Any) -> None:
+    grid = {"model": ["tree", "gtea"]}
+    search = GridSearchCV(GTEAClassifier(store, **QUICK), grid, cv=2, error_score="raise").fit(*examples)
+    assert search.best_params_["model"] in grid["model"]
 
 
 def test_a_grid_over_settings(store: Store, examples: Any) -> None:
@@ -176,7 +213,10 @@ def test_a_grid_over_settings(store: Store, examples: Any) -> None:
         ({"model.dropuot": 0.1}, r"unknown key 'model\.dropuot' in settings\. Did you mean 'model\.dropout'\?"),
         ({"model.d_node": 4}, r"settings: model\.d_node is set by the parameter d_node\. Pass it there\."),
         ({"train.seed": 4}, r"settings: train\.seed is set by the parameter random_state\. Pass it there\."),
-        ({"split.folds": 5}, r"settings: split\.folds does not apply, because examples are passed to fit\."),
+        ({"split.fractions": [0.5, 0.25, 0.25]}, r"settings: split\.fractions does not apply, because examples are"),
+        ({"model.family": "tree"}, r"settings: model\.family is set by the parameter model\. Pass it there\."),
+        ({"features.ages": True}, r"features\.ages: is now called features\.recency \(in settings\)\."),
+        ({"train.workers": 2}, r"train\.workers: is now called GTEA_WORKERS, an environment variable"),
         ({"model": {"d_node": 4}}, r"settings: names must include their section \(got 'model'\)\."),
         ({"model.dropout": "much"}, r"model\.dropout must be"),
     ],

@@ -20,10 +20,11 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import gtea as package
-from gtea.errors import DataError, ModelError, UsageError
-from gtea.estimators.classifier import GTEAClassifier
+from gtea.config import ModelConfig
+from gtea.errors import DataError, UsageError
 from gtea.estimators.link_predictor import GTEALinkPredictor
 from gtea.ingestion.ingest import ingest
+from gtea.models.registry import BASELINES, default_config
 from gtea.store.store import Store
 from gtea.tasks.link_examples import link_examples
 
@@ -173,18 +174,25 @@ def test_cloning_shares_the_store(shop: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [{"model.dropout": 0.3, "split.train_windows": 2}, {"model.family": "tree", "features.pair_statistics": True}],
+    ("name", "head", "settings"),
+    [
+        ("hybrid", None, {"model.dropout": 0.2, "split.train_windows": 2}),
+        ("hybrid", "dot", {"model.node_limit": 2.0}),
+        ("gtea", "pair", {"model.dropout": 0.2}),
+        ("tree", None, {"features.pair_statistics": True}),
+    ],
 )
-def test_what_was_loaded_trains_as_it_was_trained(shop: Store, tmp_path: Path, settings: dict[str, Any]) -> None:
-    head = "dot" if "model.family" in settings else "ordered_pair"
-    model = GTEALinkPredictor(shop, link_head=head, settings=settings, **QUICK).fit_store()
+def test_what_was_loaded_trains_as_it_was_trained(
+    shop: Store, tmp_path: Path, name: str, head: str | None, settings: dict[str, Any]
+) -> None:
+    model = GTEALinkPredictor(shop, model=name, link_head=head, settings=settings, **QUICK).fit_store()
     model.save(tmp_path / "m")
     again = clone(package.load(tmp_path / "m", shop, device="cpu")).fit_store()
     examples = [["u01", "i1"], ["u02", "i1"], ["u03", "i6"]]
     np.testing.assert_array_equal(again.predict_proba(examples), model.predict_proba(examples))
     assert again.model_.config == model.model_.config
-    assert GTEALinkPredictor(shop, link_head=head, **QUICK).fit_store().model_.config != model.model_.config
+    assert (again.model, again.settings) == (name, settings)
+    assert GTEALinkPredictor(shop, model=name, link_head=head, **QUICK)._config() != model.model_.config
 
 
 def test_a_pair_named_twice_counts_twice_and_one_of_weight_0_not_at_all(shop: Store, pairs: Any) -> None:
@@ -208,7 +216,9 @@ def test_a_saved_model_gives_the_same_answers(shop: Store, pairs: Any, tmp_path:
     np.testing.assert_array_equal(loaded.predict_proba(examples), model.predict_proba(examples))
     np.testing.assert_array_equal(loaded.predict(examples), model.predict(examples))
     assert loaded.classes_.dtype.kind == labels.dtype.kind
-    assert {**loaded.get_params(), "features": None} == model.get_params()
+    given = {name: value for name, value in model.get_params().items() if value is not None}
+    assert {name: loaded.get_params()[name] for name in given} == given
+    assert loaded._config() == model._config()
     card = (tmp_path / "m" / "MODEL_CARD.md").read_text()
     assert f"scores are the probability of {str(labels[1])!r}" in card
     with pytest.raises(UsageError, match=r"m: exists\. Choose another path\."):
@@ -247,11 +257,19 @@ def test_fit_store_is_gtea_train(gtea: Callable[..., Any], shop: Store, pairs: A
     np.testing.assert_array_equal(loaded.predict_proba(pairs[0]), model.predict_proba(pairs[0]))
 
 
-def test_load_gives_each_task_its_estimator(store: Store, examples: Any, tmp_path: Path) -> None:
-    GTEAClassifier(store, **QUICK).fit(*examples).save(tmp_path / "m")
-    assert isinstance(package.load(tmp_path / "m", store), GTEAClassifier)
-    with pytest.raises(ModelError, match="no such model"):
-        package.load(tmp_path / "nothing", store)
+def test_every_model_is_trained_by_its_name(shop: Store, pairs: Any) -> None:
+    for name in ("hybrid", "gtea", *BASELINES):
+        model = GTEALinkPredictor(shop, as_of=CUT, model=name, **{**QUICK, "d_node": 8}).fit(*pairs)
+        assert model.model_.config.model.family == name
+        assert np.isfinite(model.predict_proba(pairs[0])).all()
+
+
+def test_parameters_that_are_not_given_have_the_models_defaults(shop: Store) -> None:
+    for name in ("hybrid", "gtea", "gcn", "edgebank"):
+        config = GTEALinkPredictor(shop, model=name)._config()
+        assert config == default_config(ModelConfig(family=name), "links")  # type: ignore[arg-type]
+    assert GTEALinkPredictor(shop)._config().model.link_head == "ordered_pair"
+    assert GTEALinkPredictor(shop, link_head="dot")._config().model.link_head == "dot"
 
 
 def test_pairs_that_are_refused(shop: Store, fitted: GTEALinkPredictor, pairs: Any) -> None:

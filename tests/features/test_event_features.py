@@ -30,7 +30,7 @@ def three_events():
 
 def test_columns_stand_as_named():
     store = three_events()
-    events = EventPreprocessing(scaler("amount", "gap"), True, (Vocabulary("kind", ("wire", "gone", "cash")),))
+    events = EventPreprocessing(scaler("amount", "gap"), (Vocabulary("kind", ("wire", "gone", "cash")),))
     assert events.names == ("sent", "amount", "gap", "kind=wire", "kind=gone", "kind=cash", "kind: other")
     seen_from = np.array([store.node("a"), store.node("b")])
     raw = gather_histories(graph_of(store.as_of()), np.array([0, 0]), seen_from, 0)
@@ -49,25 +49,25 @@ def test_columns_stand_as_named():
 
 
 @pytest.mark.parametrize(
-    ("clock", "kept", "expected"),
+    ("time_origin", "kept", "expected"),
     [("pair", 0, [0, 2, 0, 3]), ("pair", 1, [2, 3]), ("calendar", 0, [4, 6, 10, 13]), ("calendar", 1, [6, 13])],
 )
-def test_times_count_from_the_pairs_first_event_or_from_the_origin(clock, kept, expected):
+def test_times_count_from_the_pairs_first_event_or_from_the_origin(time_origin, kept, expected):
     days = np.array([4, 6, 10, 13]) * 86_400
     store = store_in_memory(["a", "a", "a", "a"], ["b", "b", "c", "c"], days)
     raw = gather_histories(graph_of(store.as_of()), np.array([0, 1]), np.array([store.node("a")] * 2), kept)
-    histories = EventEncoder(store, EventPreprocessing(scaler(), False, (), clock), DAYS).encode(raw)
+    histories = EventEncoder(store, EventPreprocessing(scaler("gap"), (), time_origin), DAYS).encode(raw)
     assert histories.time.tolist() == expected
 
 
 def test_columns_that_the_store_lacks():
     store = three_events()
     with pytest.raises(ModelError, match=r"event features: the model needs tip \(the store has fee, amount\)"):
-        EventEncoder(store, EventPreprocessing(scaler("tip"), False, ()), DAYS)
+        EventEncoder(store, EventPreprocessing(scaler("tip", "gap"), ()), DAYS)
     with pytest.raises(ModelError, match=r"categorical columns: the model needs bank \(the store has kind\)"):
-        EventEncoder(store, EventPreprocessing(scaler(), False, (Vocabulary("bank", ()),)), DAYS)
+        EventEncoder(store, EventPreprocessing(scaler("gap"), (Vocabulary("bank", ()),)), DAYS)
 
 
 def test_preprocessing_survives_json():
-    events = EventPreprocessing(scaler("amount", "gap"), True, (Vocabulary("kind", ("wire",)),))
+    events = EventPreprocessing(scaler("amount", "gap"), (Vocabulary("kind", ("wire",)),))
     assert EventPreprocessing.from_json(json.loads(json.dumps(events.to_json()))) == events

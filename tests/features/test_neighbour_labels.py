@@ -121,9 +121,10 @@ def test_labels_of_accounts_that_a_store_doesn_t_know_are_no_trouble() -> None:
 def test_it_goes_into_a_model_s_file_and_comes_back(random_store: Callable[..., Store]) -> None:
     store = random_store()
     labels = known(store, {f"account-{i}": CLASSES[i % 3] for i in range(20)})
-    preprocessing = fit_preprocessing(store.as_of(120), known=labels)
-    assert preprocessing.known == labels
+    preprocessing = fit_preprocessing(store.as_of(120), labels=labels)
+    assert preprocessing.neighbour_labels == labels
     assert labels.names == ("known_near_bad", "known_near_good", "known_near_odd",
                                                "known_next_bad", "known_next_good", "known_next_odd")  # fmt: skip
     assert Preprocessing.from_json(json.loads(json.dumps(preprocessing.to_json()))) == preprocessing
-    assert Preprocessing.from_json(dataclasses.replace(preprocessing, known=None).to_json()).known is None
+    without = dataclasses.replace(preprocessing, neighbour_labels=None)
+    assert Preprocessing.from_json(without.to_json()).neighbour_labels is None

@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from gtea.config import FeaturesConfig
 from gtea.errors import ModelError
 from gtea.features.account_statistics import statistic_names, statistics
 from gtea.features.node_features import NodeFeatures, NodePreprocessing, random_vectors
@@ -10,15 +11,16 @@ from gtea.features.preprocessing import fit_nodes
 from gtea.store.account_keys import keys_of_accounts
 from gtea.store.memory import store_in_memory
 
+SETTINGS = FeaturesConfig(d_random=6, recency=True)
+
 
 def test_parts_stand_side_by_side_in_the_order_named(random_store):
     view = random_store().as_of(150)
     nodes = np.array([5, 2, 9])
     alone = [
-        NodeFeatures(view, fit_nodes(view, [kind], d_random=6)).rows(nodes)
-        for kind in ("random", "given", "statistics")
+        NodeFeatures(view, fit_nodes(view, [kind], SETTINGS)).rows(nodes) for kind in ("random", "given", "statistics")
     ]
-    together = fit_nodes(view, ("random", "given", "statistics"), d_random=6)
+    together = fit_nodes(view, ("random", "given", "statistics"), SETTINGS)
     rows = NodeFeatures(view, together).rows(nodes)
     assert rows.dtype == np.float32
     assert rows.tobytes() == np.concatenate(alone, axis=1).tobytes()
@@ -39,7 +41,7 @@ def test_an_account_without_a_row_in_the_table_is_marked(random_store):
 
 def test_statistics_are_scaled_and_kept(random_store):
     view = random_store().as_of(150)
-    nodes = fit_nodes(view, ["statistics"])
+    nodes = fit_nodes(view, ["statistics"], SETTINGS)
     features = NodeFeatures(view, nodes)
     assert nodes.statistics is not None
     wanted = nodes.statistics.transform(statistics(view, np.arange(31)))
@@ -49,7 +51,9 @@ def test_statistics_are_scaled_and_kept(random_store):
 
 def test_random_vectors_are_the_accounts(random_store):
     view = random_store().as_of(150)
-    rows = NodeFeatures(view, fit_nodes(view, ["random"], d_random=4)).rows(np.array([view.store.node("account-7")]))
+    rows = NodeFeatures(view, fit_nodes(view, ["random"], FeaturesConfig(d_random=4))).rows(
+        np.array([view.store.node("account-7")])
+    )
     assert rows.tobytes() == random_vectors(keys_of_accounts(["account-7"]), 4).tobytes()
 
 

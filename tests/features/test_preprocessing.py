@@ -3,8 +3,11 @@ import json
 import numpy as np
 import pytest
 
+from gtea.config import FeaturesConfig, RunConfig
 from gtea.errors import UsageError
-from gtea.features.account_statistics import statistics
+from gtea.features.account_statistics import net_flow_names, statistic_names, statistics, without_recency
+from gtea.features.neighbour_labels import NeighbourLabels
+from gtea.features.pair_statistics import PAIR_STATISTICS
 from gtea.features.preprocessing import (
     Preprocessing,
     evenly_spaced,
@@ -12,6 +15,8 @@ from gtea.features.preprocessing import (
     fit_nodes,
     fit_preprocessing,
     fit_window,
+    input_spec,
+    preprocessing_for,
     sample_events,
 )
 from gtea.features.scaling import fit_columns
@@ -43,14 +48,15 @@ def test_event_scalers_see_the_window_and_no_more(random_store):
     events = fit_events(view, max_words=2)
     inside = np.concatenate([part.features for part in events_in_time_order(view)])
     wanted = fit_columns(["amount", "fee"], inside)
-    np.testing.assert_allclose(events.scaler.mean, wanted.mean)
-    np.testing.assert_allclose(events.scaler.std, wanted.std)
-    assert [small > 0 for small in events.scaler.small] == [True, False]
+    assert events.scaler.names == ("amount", "fee", "gap")
+    np.testing.assert_allclose(events.scaler.mean[:-1], wanted.mean)
+    np.testing.assert_allclose(events.scaler.std[:-1], wanted.std)
+    assert [small > 0 for small in events.scaler.small] == [True, False, True]
     assert len(events.vocabularies[0].words) == 2
 
 
 def test_the_gap_is_on_a_log_scale(random_store):
-    events = fit_events(random_store().as_of(90), with_gap=True, log="never")
+    events = fit_events(random_store().as_of(90), log="never")
     assert events.scaler.names == ("amount", "fee", "gap")
     assert [small > 0 for small in events.scaler.small] == [False, False, True]
 
@@ -59,7 +65,7 @@ def test_node_scalers_see_accounts_with_a_past(random_store):
     view = random_store().as_of(20)
     seen = np.array([node for node in range(view.store.num_nodes) if view.degree(node)])
     assert 0 < len(seen) < view.store.num_nodes
-    nodes = fit_nodes(view, ["given", "statistics"])
+    nodes = fit_nodes(view, ["given", "statistics"], FeaturesConfig(recency=True))
     assert nodes.statistics == fit_columns(nodes.statistics.names, statistics(view, seen))
     in_table = seen[view.store.node_in_table[seen] == 1]
     assert nodes.given == fit_columns(["age", "tier"], view.store.node_features[in_table])
@@ -73,7 +79,7 @@ def test_the_window_begins_with_its_first_event():
 
 def test_an_empty_window_can_be_fitted(random_store):
     preprocessing = fit_preprocessing(
-        random_store().as_of(0), nodes=("given", "statistics", "random"), with_gap=True, d_random=3
+        random_store().as_of(0), FeaturesConfig(d_random=3), kinds=("given", "statistics", "random")
     )
     assert preprocessing.times.span == 0
     assert preprocessing.d_event == 1 + 3 + 1
@@ -81,7 +87,10 @@ def test_an_empty_window_can_be_fitted(random_store):
 
 
 def test_preprocessing_survives_json(random_store):
-    preprocessing = fit_preprocessing(random_store().as_of(90), nodes=("statistics", "random"), with_gap=True)
+    features = FeaturesConfig(pair_statistics=True, rank_inputs=True, time_origin="calendar")
+    preprocessing = fit_preprocessing(random_store().as_of(90), features, kinds=("statistics", "random"))
+    assert preprocessing.pair_statistics is not None
+    assert preprocessing.rank_inputs is not None
     assert Preprocessing.from_json(json.loads(json.dumps(preprocessing.to_json()))) == preprocessing
 
 
@@ -93,6 +102,54 @@ def test_node_features_that_cannot_be(random_store, kinds):
         fit_nodes(random_store().as_of(), kinds)
 
 
-def test_vectors_of_no_length(random_store):
-    with pytest.raises(UsageError, match=r"features\.d_random: must be at least 1 \(got 0\)"):
-        fit_nodes(random_store().as_of(), ["random"], d_random=0)
+def test_vectors_of_no_length():
+    with pytest.raises(UsageError, match=r"features\.d_random must be at least 1 \(got 0\)"):
+        RunConfig(features=FeaturesConfig(d_random=0))
+
+
+def test_settings_say_what_is_learnt(random_store):
+    store = random_store()
+    plain = preprocessing_for(store, 90, RunConfig())
+    assert plain.nodes.kinds == ("given",)
+    assert (plain.pair_statistics, plain.rank_inputs, plain.neighbour_labels) == (None, None, None)
+    assert preprocessing_for(store, 90, RunConfig(), add_statistics=True).nodes.kinds == ("given", "statistics")
+    features = FeaturesConfig(("random",), d_random=5, pair_statistics=True, rank_inputs=True, time_origin="calendar")
+    rich = preprocessing_for(store, 90, RunConfig(features=features))
+    assert rich == fit_preprocessing(store.as_of(90), features, kinds=("random",))
+    assert (rich.d_node, rich.events.time_origin) == (5, "calendar")
+    assert rich.pair_statistics is not None
+    assert rich.rank_inputs is not None
+
+
+@pytest.mark.parametrize("recency", [False, True])
+@pytest.mark.parametrize("net_flow", [False, True])
+def test_statistics_have_the_columns_asked_for(random_store, recency, net_flow):
+    view = random_store().as_of(90)
+    names = statistic_names(view.store.features)
+    wanted = set(names if recency else without_recency(names)) - (
+        set() if net_flow else set(net_flow_names(view.store.features))
+    )
+    fitted = fit_nodes(view, ["statistics"], FeaturesConfig(recency=recency, net_flow=net_flow))
+    assert fitted.names == tuple(name for name in names if name in wanted)
+
+
+def test_labels_are_read_only_where_they_are_asked_for(random_store):
+    store, labels = random_store(), NeighbourLabels(("bad", "good"), (), ())
+    assert preprocessing_for(store, 90, RunConfig(), labels=labels).neighbour_labels is None
+    asked = RunConfig(features=FeaturesConfig(neighbour_labels=True))
+    assert preprocessing_for(store, 90, asked, labels=labels).neighbour_labels == labels
+    with pytest.raises(
+        UsageError, match=r"features\.neighbour_labels: needs account labels, and the link task has none"
+    ):
+        preprocessing_for(store, 90, asked)
+
+
+def test_the_spec_counts_what_is_read(random_store):
+    labels = NeighbourLabels(("bad", "good"), (), ())
+    features = FeaturesConfig(pair_statistics=True, rank_inputs=True)
+    fitted = fit_preprocessing(random_store().as_of(90), features, labels=labels)
+    spec = input_spec(fitted)
+    assert (spec.d_node_features, spec.d_event_features) == (fitted.d_node, fitted.d_event)
+    assert spec.d_pair_statistics == len(PAIR_STATISTICS)
+    assert spec.d_neighbour_labels == len(labels.names) == 4
+    assert spec.d_head_inputs == fitted.d_node + 4

@@ -31,12 +31,6 @@ def test_longer_ago_than_ever_is_not_never():
     assert ranks.tolist() == [0, last / 2, last, last, last, 1]
 
 
-def test_models_from_before_read_ranks_as_they_did():
-    content = fit_ranks(["x"], np.array([[3.0], [7.0]])).to_json()
-    del content["with_nan"]
-    assert RankScaler.from_json(content).transform(np.array([[7.0], [np.nan]])).tolist() == [[1], [1]]
-
-
 def test_a_column_that_never_changes_says_nothing():
     assert fit_ranks(["x"], np.full((5, 1), 4.0)).transform(np.array([[1.0], [9.0]])).tolist() == [[0], [0]]
     assert fit_ranks(["x"], np.empty((0, 1))).transform(np.array([[1.0]])).tolist() == [[0]]

@@ -87,19 +87,19 @@ def test_trees_that_lead_nowhere_are_refused(name: str, place: int, value: int) 
     state = grown(BoostedTrees(5, 3, seed=0), *examples(3)).state_dict()
     state[name] = state[name].clone()
     state[name][place] = value
-    with pytest.raises(ModelError, match="its trees don't fit together"):
+    with pytest.raises(ModelError, match="its trees are inconsistent"):
         BoostedTrees(5, 3, seed=0).load_state_dict(state)
 
 
 def test_arrays_of_other_lengths_or_kinds_are_refused() -> None:
     state = grown(BoostedTrees(5, 3, seed=0), *examples(3)).state_dict()
-    with pytest.raises(ModelError, match="its trees don't fit together"):
+    with pytest.raises(ModelError, match="its trees are inconsistent"):
         BoostedTrees(5, 3, seed=0).load_state_dict({**state, "node_value": state["node_value"][:-1]})
-    with pytest.raises(ModelError, match="its trees don't fit together"):
+    with pytest.raises(ModelError, match="its trees are inconsistent"):
         BoostedTrees(5, 3, seed=0).load_state_dict({**state, "node_left": state["node_left"].int()})
-    with pytest.raises(ModelError, match="its trees don't fit together"):
+    with pytest.raises(ModelError, match="its trees are inconsistent"):
         BoostedTrees(5, 4, seed=0).load_state_dict(state)
-    with pytest.raises(ModelError, match="its trees don't fit together"):
+    with pytest.raises(ModelError, match="its trees are inconsistent"):
         BoostedTrees(5, 3, seed=0).load_state_dict(
             {name: array for name, array in state.items() if name != "tree_root"}
         )

@@ -1,22 +1,25 @@
-"""GTEA with a tree beside it: both learn alone, and the mean of what they say is the answer, however it is asked."""
+"""Hybrid of GTEA and boosted trees: each trained alone, the answer is the mean of their logits, exact or sampled."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from safetensors.torch import load
 from tests.training.kills import Killed, killed_after, weights_digest
 from tests.training.test_baselines import CPU, SMALL, habits, labels_in, payers, stored
 
 from gtea.config import InputSpec, ModelConfig, RunConfig, read_config
-from gtea.errors import UsageError
+from gtea.errors import ModelError, UsageError
+from gtea.models.boosted_trees import BoostedTrees
 from gtea.models.hybrid import HybridClassifier, HybridPredictor
 from gtea.models.model_folder import load_model
-from gtea.models.registry import DEFAULT_MODEL, default_config, model_config
+from gtea.models.registry import DEFAULT_MODEL, GTEA_VARIANTS, default_config, model_config
 from gtea.sampling.pair_batches import ranked_statistics
 from gtea.scoring.options import ScoringOptions
 from gtea.scoring.scorer import LinkModel, NodeModel
@@ -24,6 +27,7 @@ from gtea.store.store import Store
 from gtea.tasks.labels import positive_class
 from gtea.tasks.link_split import split_links
 from gtea.tasks.splits import temporal_split
+from gtea.training.checkpoint import CHECKPOINT, TREES
 from gtea.training.fit import train_task
 from gtea.training.link_task import LinkTask
 from gtea.training.loop import no_report
@@ -77,17 +81,17 @@ def asked(run: Run, options: ScoringOptions | None = None) -> NDArray[np.float64
 
 
 def test_the_answer_is_the_mean_of_two_who_learnt_alone(run_of: Callable[..., Run]) -> None:
-    # One epoch: which of several is the best depends on who is metrics_of.
+    # One epoch: which of several is the best depends on the answers that are validated.
     both, alone, tree = (run_of(model, "train.epochs=1", model=model) for model in (DEFAULT_MODEL, "gtea-l+t", "tree"))
     for run in (both, alone, tree):
         train_task(run, no_report)
     weights, others = load_model(both.folder).weights, load_model(alone.folder).weights
     assert all(torch.equal(weights[name], other) for name, other in others.items())
-    trees = asked(tree) if isinstance(tree, NodeTask) else logits_of_the_tree_beside(both)
+    trees = asked(tree) if isinstance(tree, NodeTask) else tree_logits_of(both)
     np.testing.assert_allclose(asked(both), (asked(alone) + np.clip(trees, -12, 12)) / 2, atol=1e-4)
 
 
-def logits_of_the_tree_beside(run: LinkTask) -> NDArray[np.float64]:
+def tree_logits_of(run: LinkTask) -> NDArray[np.float64]:
     """Of pairs' ranks. The tree that stands alone reads their statistics as they are, and differs a little."""
     model, part = LinkModel.open(run.folder, CPU), run.split.test
     rows = ranked_statistics(run.store.as_of(part.as_of), model.preprocessing)
@@ -95,32 +99,107 @@ def logits_of_the_tree_beside(run: LinkTask) -> NDArray[np.float64]:
     return np.asarray(model.network.tree(rows(part.src, part.dst)))
 
 
-def test_the_tree_reads_what_is_known_around_an_account_however_it_is_scored(shops: Store, tmp_path: Path) -> None:
+def test_the_trees_read_neighbour_labels_in_exact_and_sampled_scores(shops: Store, tmp_path: Path) -> None:
     labels = labels_in(shops)
-    config = read_config(None, ["hybrid=true", "features.neighbour_labels=true", "train.epochs=1", *SMALL_GTEA])
+    settings = [*SMALL_GTEA, "features.neighbour_labels=true", "train.epochs=1"]
+    config = read_config(None, settings, RunConfig(model_config("hybrid")))
     split, positive = temporal_split(labels, shops), positive_class(labels, "big")
     run = NodeTask(shops, labels, positive, split, config, tmp_path / "m", CPU)
     train_task(run, no_report)
     model = NodeModel.open(run.folder, CPU)
+    assert isinstance(model.network, HybridClassifier)
     exact = model.probabilities(shops, shops.end, labels.nodes)
     np.testing.assert_allclose(
         exact, model.probabilities(shops, shops.end, labels.nodes, ScoringOptions(sampled=True)), atol=1e-5
     )
 
 
-def test_a_killed_run_goes_on_to_the_same_bytes(run_of: Callable[..., Run]) -> None:
-    whole, killed = run_of("whole"), run_of("killed", "train.checkpoint_seconds=0")
+@pytest.fixture
+def fits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of examples of each time that trees are fitted."""
+    counted: list[int] = []
+    fit = BoostedTrees.fit
+
+    def count(trees: BoostedTrees, rows: torch.Tensor, targets: torch.Tensor, weights: torch.Tensor) -> None:
+        counted.append(len(rows))
+        fit(trees, rows, targets, weights)
+
+    monkeypatch.setattr(BoostedTrees, "fit", count)
+    return counted
+
+
+@pytest.mark.parametrize("reports", [1, 2])
+def test_a_resumed_run_takes_its_trees_and_ends_with_the_same_bytes(
+    run_of: Callable[..., Run], monkeypatch: pytest.MonkeyPatch, fits: list[int], reports: int
+) -> None:
+    """Killed after the first batch, before there is any checkpoint of the network, or after the second."""
+    whole, killed = run_of("whole"), run_of("killed")
+    train_task(whole, no_report)
+    assert len(fits) == 1
+    assert not (whole.folder / TREES).exists()
+    monkeypatch.setenv("GTEA_CHECKPOINT_SECONDS", "0")
+    with pytest.raises(Killed):
+        train_task(killed, killed_after(reports))
+    assert (killed.folder / CHECKPOINT).exists() == (reports > 1)
+    assert len(fits) == 2
+    kept = (killed.folder / TREES).read_bytes()
+    train_task(killed, no_report, resume=True)
+    assert len(fits) == 2, "the trees were fitted again"
+    assert weights_digest(killed.folder) == weights_digest(whole.folder)
+    assert not (killed.folder / TREES).exists()
+    weights = load_model(killed.folder).weights
+    assert load(kept).keys() == {name.removeprefix("tree.") for name in weights if name.startswith("tree.")}
+    assert all(torch.equal(weights[f"tree.{name}"], tensor) for name, tensor in load(kept).items())
+
+
+def test_trees_that_a_killed_run_had_not_saved_are_fitted_again(run_of: Callable[..., Run], fits: list[int]) -> None:
+    whole, killed = run_of("whole"), run_of("killed")
     train_task(whole, no_report)
     with pytest.raises(Killed):
-        train_task(killed, killed_after(2))
+        train_task(killed, killed_after(1))
+    (killed.folder / TREES).unlink()
     train_task(killed, no_report, resume=True)
+    assert len(fits) == 3
     assert weights_digest(killed.folder) == weights_digest(whole.folder)
 
 
-def test_the_card_says_that_there_is_a_tree(run_of: Callable[..., Run]) -> None:
+def test_damaged_trees_are_refused(run_of: Callable[..., Run]) -> None:
+    run = run_of("m")
+    with pytest.raises(Killed):
+        train_task(run, killed_after(1))
+    trees = run.folder / TREES
+    trees.write_bytes(trees.read_bytes()[:-8])
+    with pytest.raises(ModelError, match=r"trees\.safetensors: can't be read .* Delete it to begin the run again"):
+        train_task(run, no_report, resume=True)
+
+
+@pytest.mark.parametrize("variant", GTEA_VARIANTS)
+def test_any_variant_of_gtea_can_be_the_network(visits: Store, shops: Store, tmp_path: Path, variant: str) -> None:
+    model, settings = replace(model_config(variant), family="hybrid"), [*SMALL_GTEA, "train.epochs=1"]
+    labels = labels_in(shops)
+    nodes = NodeTask(
+        shops, labels, positive_class(labels, "big"), temporal_split(labels, shops),
+        read_config(None, settings, default_config(model, "nodes")), tmp_path / "nodes", CPU,
+    )  # fmt: skip
+    config = read_config(None, settings, default_config(model, "links"))
+    links = LinkTask(visits, split_links(visits, train_windows=3), config, tmp_path / "links", CPU)
+    for run, kind in ((nodes, HybridClassifier), (links, HybridPredictor)):
+        made = train_task(run, no_report)
+        assert made.config["run"]["model"]["encoder"] == model_config(variant).encoder
+        assert made.config["run"]["model"]["time_encoding"] == model_config(variant).time_encoding
+        opened = (NodeModel if run is nodes else LinkModel).open(run.folder, CPU)
+        assert isinstance(opened.network, kind)
+        assert len(opened.network.tree.tree_root) > 0
+        answers = asked(run)
+        assert np.isfinite(answers).all()
+        np.testing.assert_allclose(answers, asked(run, ScoringOptions(sampled=True)), atol=1e-4)
+        assert f"{model.encoder} encoder" in (run.folder / "MODEL_CARD.md").read_text()
+
+
+def test_the_card_says_that_there_are_trees(run_of: Callable[..., Run]) -> None:
     run = run_of("m", "train.epochs=1")
     train_task(run, no_report)
-    assert "A boosted tree is asked, too" in (run.folder / "MODEL_CARD.md").read_text()
+    assert "Hybrid of GTEA and boosted trees" in (run.folder / "MODEL_CARD.md").read_text()
 
 
 def test_settings_that_don_t_go_together_leave_no_run_behind(visits: Store, tmp_path: Path) -> None:
@@ -128,7 +207,7 @@ def test_settings_that_don_t_go_together_leave_no_run_behind(visits: Store, tmp_
         None, [*SMALL_GTEA, "features.pair_statistics=false"], default_config(model_config(DEFAULT_MODEL), "links")
     )
     run = LinkTask(visits, split_links(visits), config, tmp_path / "m", CPU)
-    with pytest.raises(UsageError, match=r"model\.tree_beside"):
+    with pytest.raises(UsageError, match=r"features\.pair_statistics must be true for a hybrid link model"):
         train_task(run, no_report)
     assert not run.folder.exists()
 
@@ -150,7 +229,7 @@ def test_exact_scores_hear_the_tree_as_sampled_ones_do(run_of: Callable[..., Run
 
 
 def test_a_class_that_a_tree_has_never_seen_is_not_impossible() -> None:
-    network = HybridClassifier(ModelConfig(tree_beside=True, d_node=4, d_edge=4, d_mlp=4), spec(), 3, 0)
+    network = HybridClassifier(ModelConfig(family="hybrid", d_node=4, d_edge=4, d_mlp=4), spec(), 3, 0)
     rows = torch.randn(40, 4, generator=torch.Generator().manual_seed(0))
     network.tree.fit(rows, (rows[:, 0] > 0).long(), torch.ones(40))
     logits = network.eval().answer(torch.zeros(40, 4), rows, None)
@@ -159,7 +238,7 @@ def test_a_class_that_a_tree_has_never_seen_is_not_impossible() -> None:
 
 
 def test_the_tree_tells_features_apart_that_lie_beyond_the_networks_limit() -> None:
-    config = ModelConfig(tree_beside=True, node_limit=1.0, d_node=4, d_edge=4, d_mlp=4)
+    config = ModelConfig(family="hybrid", node_limit=1.0, d_node=4, d_edge=4, d_mlp=4)
     network = HybridClassifier(config, spec(), 2, 0)
     rows = 3 * torch.randn(400, 4, generator=torch.Generator().manual_seed(0))
     network.tree.fit(rows, (rows[:, 0] > 2).long(), torch.ones(400))
@@ -176,7 +255,7 @@ def test_the_papers_head_hears_the_tree_too(visits: Store, tmp_path: Path, optio
         )
         runs.append(LinkTask(visits, split_links(visits, train_windows=3), config, tmp_path / model, CPU))
         train_task(runs[-1], no_report)
-    trees = logits_of_the_tree_beside(runs[0])
+    trees = tree_logits_of(runs[0])
     np.testing.assert_allclose(
         asked(runs[0], options), (asked(runs[1], options) + np.clip(trees, -12, 12)) / 2, atol=1e-4
     )

@@ -66,7 +66,7 @@ def test_statistics_are_read_where_there_are_some(kind: str) -> None:
 
 
 def test_ranks_of_an_account_are_read_where_there_are_some() -> None:
-    head = NodeHead(CONFIG, 3, seeded(), d_ranks=2)
+    head = NodeHead(CONFIG, 3, seeded(), d_head_inputs=2)
     ranks = torch.rand(4, 2, generator=seeded(4))
     other = ranks.clone()
     other[1, 0] = 1 - other[1, 0]
@@ -76,7 +76,7 @@ def test_ranks_of_an_account_are_read_where_there_are_some() -> None:
 
 def test_votes_of_known_classes_count_alike_for_every_class() -> None:
     """Swap what is known of two classes, and their votes are swapped."""
-    head = NodeHead(CONFIG, 3, seeded(), d_ranks=8, d_neighbour_labels=6)
+    head = NodeHead(CONFIG, 3, seeded(), d_head_inputs=8, d_neighbour_labels=6)
     told = torch.rand(4, 8, generator=seeded(4))
     swapped = told[:, [0, 1, 3, 2, 4, 6, 5, 7]]
     assert head.vote is not None
@@ -84,7 +84,7 @@ def test_votes_of_known_classes_count_alike_for_every_class() -> None:
     assert torch.equal(head(Z_U, told), head(Z_U, 1 - told))  # which begin at nothing
     torch.nn.init.normal_(head.vote.into.weight, generator=seeded(5))
     one, other = head(Z_U, told), head(Z_U, swapped)
-    without = NodeHead(CONFIG, 3, seeded(), d_ranks=8)
+    without = NodeHead(CONFIG, 3, seeded(), d_head_inputs=8)
     without.load_state_dict({name: w for name, w in head.state_dict().items() if not name.startswith("vote")})
     votes, exchanged = one - without(Z_U, told), other - without(Z_U, told)
     torch.testing.assert_close(votes[:, [1, 0, 2]], exchanged)

@@ -138,7 +138,7 @@ def test_the_suite_of_the_encoders_passes_without_kernels() -> None:
     where = [
         "tests/nn/encoders/test_lstm.py",
         "tests/nn/encoders/test_self_attention.py",
-        "tests/nn/encoders/test_every_encoder.py",
+        "tests/nn/encoders/test_sequence_encoder.py",
         "tests/nn/test_time2vec.py",
         "tests/nn/test_edge_encoder.py",
     ]

@@ -1,5 +1,7 @@
 """Nothing made from ``as_of(t)`` knows anything at or after t: not one byte changes when the future does."""
 
+import dataclasses
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -7,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.properties.graphs import CUT, FUTURE, PAST, columns, futures, in_memory, pasts, random_events
 
+from gtea.config import FeaturesConfig
 from gtea.features.account_statistics import statistics
-from gtea.features.preprocessing import fit_preprocessing
+from gtea.features.preprocessing import fit_events, fit_preprocessing
 from gtea.ingestion.ingest import ingest
 from gtea.sampling.collate import Collator
 from gtea.sampling.event_batches import EventCollator
@@ -19,15 +22,15 @@ from gtea.store.account_keys import keys_of_nodes
 
 def everything(view, *, strategy, max_events):
     """All that a model could be given, as bytes and in words that don't depend on the store's numbering."""
-    preprocessing = fit_preprocessing(
-        view, nodes=("given", "statistics", "random"), d_random=3, with_gap=True, max_words=3
-    )
+    features = FeaturesConfig(d_random=3, recency=True, pair_statistics=True, rank_inputs=True)
+    preprocessing = fit_preprocessing(view, features, kinds=("given", "statistics", "random"))
+    preprocessing = dataclasses.replace(preprocessing, events=fit_events(view, max_words=3))
     nodes = np.array([view.store.node(account) for account in PAST])
     made = [preprocessing, statistics(view, nodes).tobytes(), keys_of_nodes(view.store, nodes).tobytes()]
     collator = Collator(view, preprocessing, fanout=2, num_layers=2, max_events=max_events, strategy=strategy, seed=5)
     for epoch in range(2):
         batch = collator.batch(nodes, epoch)
-        tensors = (batch.node_features, batch.neighbour, batch.edge, *vars(batch.histories).values())
+        tensors = (batch.node_features, batch.neighbour, batch.edge, batch.head_inputs, *vars(batch.histories).values())
         made += [batch.num_within, *(tensor.numpy().tobytes() for tensor in tensors)]
     return [*made, *for_baselines(view, nodes, preprocessing, strategy), negatives(view, nodes)]
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from gtea.config import FeaturesConfig
 from gtea.errors import UsageError
 from gtea.features.preprocessing import fit_preprocessing
 from gtea.sampling.collate import Collator, distinct
@@ -27,7 +28,7 @@ def tree(batch, place, depth):
 def make(random_store):
     def collator(cut=150, **settings):
         view = random_store().as_of(cut)
-        preprocessing = fit_preprocessing(view, nodes=KINDS, d_random=4, with_gap=True)
+        preprocessing = fit_preprocessing(view, FeaturesConfig(d_random=4), kinds=KINDS)
         return Collator(view, preprocessing, **{"fanout": 3, "seed": 1, **settings})
 
     return collator
@@ -91,12 +92,13 @@ def test_distinct():
 
 def test_seeds_have_their_features_as_ranks_where_these_are_asked_for(random_store):
     view = random_store().as_of(150)
-    preprocessing = fit_preprocessing(view, nodes=("given", "statistics"), ranks=True)
+    preprocessing = fit_preprocessing(view, FeaturesConfig(rank_inputs=True), kinds=("given", "statistics"))
     collator = Collator(view, preprocessing, fanout=3)
     batch = collator.batch(np.array([4, 8, 15]))
-    assert batch.ranks.shape == (3, preprocessing.d_node)
-    assert bool(((batch.ranks >= 0) & (batch.ranks <= 1)).all())
-    assert torch.equal(batch.ranks, torch.from_numpy(preprocessing.ranks.transform(batch.node_features[:3].numpy())))
-    assert torch.equal(collator.batch(np.array([15])).ranks[0], batch.ranks[2])
-    assert len(batch.ranks.unique()) > 10
-    assert batch.to("cpu").ranks is not None
+    assert batch.head_inputs.shape == (3, preprocessing.d_node)
+    assert bool(((batch.head_inputs >= 0) & (batch.head_inputs <= 1)).all())
+    ranks = preprocessing.rank_inputs.transform(batch.node_features[:3].numpy())
+    assert torch.equal(batch.head_inputs, torch.from_numpy(ranks))
+    assert torch.equal(collator.batch(np.array([15])).head_inputs[0], batch.head_inputs[2])
+    assert len(batch.head_inputs.unique()) > 10
+    assert batch.to("cpu").head_inputs is not None

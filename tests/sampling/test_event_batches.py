@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gtea.config import FeaturesConfig
 from gtea.features.preprocessing import fit_preprocessing
 from gtea.sampling.event_batches import EventCollator, choose_events, follow_events, gather_events
 from gtea.store.account_keys import keys_of_all
@@ -73,7 +74,7 @@ def test_uniform_draws_distinct_events_and_all_of_them_sometimes(random_store) -
 
 
 def collator(view, strategy: str, **options) -> EventCollator:
-    preprocessing = fit_preprocessing(view, nodes=("given", "random"), d_random=4, with_gap=True)
+    preprocessing = fit_preprocessing(view, FeaturesConfig(d_random=4), kinds=("given", "random"))
     return EventCollator(view, preprocessing, strategy=strategy, **{"fanout": 4, "num_layers": 2, **options})
 
 

@@ -25,7 +25,7 @@ def items_of(loader, *args):
 def loaded(random_store):
     """The batches of an epoch as bytes, made by a given number of workers."""
     view = random_store().as_of(150)
-    preprocessing = fit_preprocessing(view, nodes=("statistics", "random"))
+    preprocessing = fit_preprocessing(view, kinds=("statistics", "random"))
     seeds = np.arange(view.store.num_nodes)
 
     def load(workers, start=0):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from gtea.config import FeaturesConfig
 from gtea.features.pair_statistics import PAIR_STATISTICS, PairStatistics
 from gtea.features.preprocessing import fit_preprocessing
 from gtea.sampling.collate import Collator
@@ -74,7 +75,7 @@ def test_pairs_that_never_met_have_empty_histories() -> None:
 
 def test_statistics_are_ranked_and_each_pairs_own() -> None:
     store = some_store(directed=False)
-    preprocessing = fit_preprocessing(store.as_of(CUT), pairs=True)
+    preprocessing = fit_preprocessing(store.as_of(CUT), FeaturesConfig(pair_statistics=True))
     asking = PairCollator(Collator(store.as_of(CUT), preprocessing, fanout=3), with_histories=True)
     src, dst = np.array([5, 2, 5, 0]), np.array([2, 6, 6, 1])
     ranks = asking.batch(src, dst).statistics
@@ -82,8 +83,8 @@ def test_statistics_are_ranked_and_each_pairs_own() -> None:
     assert ranks.shape == (4, len(PAIR_STATISTICS))
     assert bool(((ranks >= 0) & (ranks <= 1)).all())
     rows = PairStatistics(store.as_of(CUT), preprocessing.times.stored_per_unit(store.unit)).rows(src, dst)
-    assert preprocessing.pairs is not None
-    assert torch.equal(ranks, torch.from_numpy(preprocessing.pairs.transform(rows)))
+    assert preprocessing.pair_statistics is not None
+    assert torch.equal(ranks, torch.from_numpy(preprocessing.pair_statistics.transform(rows)))
     alone = asking.batch(src[2:3], dst[2:3]).statistics
     assert alone is not None
     assert torch.equal(alone[0], ranks[2])
@@ -93,7 +94,7 @@ def test_statistics_are_ranked_and_each_pairs_own() -> None:
 def test_a_newcomer_is_not_taken_for_the_oldest_of_all() -> None:
     """Fitted when everybody was known, asked when one has been there longer than any then, and one is new."""
     store = store_in_memory(["old", "b", "old", "new"], ["b", "c", "c", "b"], [0, 5, 10, 100])
-    preprocessing = fit_preprocessing(store.as_of(20), pairs=True)
+    preprocessing = fit_preprocessing(store.as_of(20), FeaturesConfig(pair_statistics=True))
     asking = PairCollator(Collator(store.as_of(100), preprocessing, fanout=3), with_histories=True)
     old, new, c = (store.node(name) for name in ("old", "new", "c"))
     ranks = asking.batch(np.array([old, new]), np.array([c, c])).statistics

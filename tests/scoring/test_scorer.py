@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from gtea.config import ModelConfig, RunConfig
-from gtea.config.run_config import FeaturesConfig, SamplingConfig
+from gtea.config import FeaturesConfig, ModelConfig, RunConfig, SamplingConfig
 from gtea.errors import ModelError
 from gtea.features.neighbour_labels import neighbour_labels_of
 from gtea.features.preprocessing import input_spec, preprocessing_for
@@ -28,14 +27,16 @@ both_directions = pytest.mark.parametrize("directed", [False, True], ids=["undir
 
 
 def saved_model(
-    store: Store, task: str, pairs: bool = False, ranks: bool = False, known: bool = False, **sizes: Any
+    store: Store, task: str, *, pairs: bool = False, ranks: bool = False, neighbours: bool = False, **sizes: Any
 ) -> SavedModel:
     model = ModelConfig(d_node=6, d_edge=8, d_mlp=7, d_time=5, **sizes)
     sampling = SamplingConfig(max_events=5, fanout=100, batch_size=4)
-    features = FeaturesConfig(("given", "statistics"), pairs=pairs, ranks=ranks, known=known)
+    features = FeaturesConfig(
+        ("given", "statistics"), pair_statistics=pairs, rank_inputs=ranks, neighbour_labels=neighbours
+    )
     config = RunConfig(model=model, sampling=sampling, features=features)
     labels = neighbour_labels_of(store, np.arange(8), np.arange(8) % 3, ["a", "b", "c"])
-    preprocessing = preprocessing_for(store, CUT, config, known=labels)
+    preprocessing = preprocessing_for(store, CUT, config, labels=labels)
     spec = input_spec(preprocessing)
     network = GTEALinkNetwork(model, spec, 1) if task == "links" else GTEANodeClassifier(model, spec, 3, 1)
     described = {
@@ -46,12 +47,12 @@ def saved_model(
 
 @both_directions
 @pytest.mark.parametrize("ranks", [False, True], ids=["", "ranks"])
-@pytest.mark.parametrize("known", [False, True], ids=["", "known"])
+@pytest.mark.parametrize("neighbours", [False, True], ids=["", "neighbour_labels"])
 def test_probabilities_and_embeddings(
-    make_store: Callable[..., Store], directed: bool, ranks: bool, known: bool
+    make_store: Callable[..., Store], directed: bool, ranks: bool, neighbours: bool
 ) -> None:
     store = make_store(directed=directed)
-    model = NodeModel(saved_model(store, "nodes", ranks=ranks, known=known), CPU)
+    model = NodeModel(saved_model(store, "nodes", ranks=ranks, neighbours=neighbours), CPU)
     nodes = np.array([4, 0, 9, 4, store.node("nobody"), store.node("late-a")])
     rows = model.probabilities(store, CUT, nodes)
     assert rows.dtype == np.float64
@@ -69,7 +70,7 @@ def test_probabilities_and_embeddings(
 @pytest.mark.parametrize("head", ["dot", "pair", "ordered_pair"])
 def test_links(make_store: Callable[..., Store], directed: bool, head: str, pairs: bool) -> None:
     store = make_store(directed=directed)
-    model = LinkModel(saved_model(store, "links", pairs, link_head=head), CPU)
+    model = LinkModel(saved_model(store, "links", pairs=pairs, link_head=head), CPU)
     src, dst = np.array([1, 5, 5, 3, 9]), np.array([5, 1, 9, store.node("nobody"), 9])
     exact = model.probabilities(store, CUT, src, dst)
     np.testing.assert_allclose(exact, model.probabilities(store, CUT, src, dst, SAMPLED), atol=1e-5)

@@ -12,7 +12,6 @@ import pytest
 
 from gtea.errors import UsageError
 from gtea.ingestion.ingest import ingest
-from gtea.interop import to_pyg, write_pyg
 from gtea.store.export import export_events
 from gtea.store.store import Store
 
@@ -48,21 +47,6 @@ def test_exports_are_in_time_order_and_respect_the_cut(store_of: Make, tmp_path:
     assert pq.read_table(tmp_path / "e.parquet").to_pydict() == {
         "src": ["c", "b", "a"], "dst": ["a", "a", "b"], "time": [1, 3, 3], "amount": [2.0, 3.0, 4.0],
     }  # fmt: skip
-
-
-def test_pyg_temporal_data(store_of: Make, tmp_path: Path) -> None:
-    pytest.importorskip("torch_geometric")
-    from safetensors.torch import load_file
-    from torch_geometric.data import TemporalData
-
-    store = store_of([("a", "b", 5, 1.0), ("c", "a", 1, 2.0)])
-    data = to_pyg(store.as_of())
-    assert (data.src.tolist(), data.dst.tolist(), data.t.tolist()) == ([2, 0], [0, 1], [1, 5])
-    assert data.msg.tolist() == [[2.0], [1.0]]
-    assert write_pyg(store.as_of(), tmp_path / "e.safetensors") == 2
-    again = TemporalData(**load_file(tmp_path / "e.safetensors"))
-    assert again.t.tolist() == [1, 5]
-    assert pq.read_table(tmp_path / "e.accounts.parquet")["account"].to_pylist() == ["a", "b", "c"]
 
 
 def test_a_folder_is_no_file(store_of: Make, tmp_path: Path) -> None:

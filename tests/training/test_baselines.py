@@ -13,10 +13,10 @@ import pytest
 import torch
 from tests.training.kills import Killed, killed_after, weights_digest
 
-from gtea.config import read_config
+from gtea.config import RunConfig, read_config
 from gtea.errors import ModelError
 from gtea.ingestion.ingest import ingest
-from gtea.models.registry import BASELINES
+from gtea.models.registry import BASELINES, MODELS, model_config
 from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels, labels_from_arrays, positive_class
@@ -82,13 +82,13 @@ def labels_in(store: Store) -> Labels:
 
 def node_run(store: Store, folder: Path, family: str, *settings: str, as_of: int | None = 240) -> NodeTask:
     labels = labels_in(store)
-    config = read_config(None, [f"model.family={family}", *SMALL, *settings])
+    config = read_config(None, [*SMALL, *settings], RunConfig(model_config(family)))
     split = temporal_split(labels, store, as_of=as_of)
     return NodeTask(store, labels, positive_class(labels, "big"), split, config, folder, CPU)
 
 
 def link_run(store: Store, folder: Path, family: str, *settings: str) -> LinkTask:
-    config = read_config(None, [f"model.family={family}", *SMALL, *settings])
+    config = read_config(None, [*SMALL, *settings], RunConfig(model_config(family)))
     return LinkTask(store, split_links(store), config, folder, CPU)
 
 
@@ -126,10 +126,12 @@ def test_the_same_seed_gives_the_same_bytes_and_the_card_says_what_it_is(
 
 @pytest.mark.parametrize("task", ["nodes", "links"])
 @pytest.mark.parametrize("family", NETWORKS)
-def test_a_killed_run_goes_on_to_the_same_bytes(store: Store, tmp_path: Path, task: str, family: str) -> None:
-    whole = RUNS[task](store, tmp_path / "whole", family)
-    killed = RUNS[task](store, tmp_path / "killed", family, "train.checkpoint_seconds=0")
+def test_a_killed_run_goes_on_to_the_same_bytes(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, family: str
+) -> None:
+    whole, killed = (RUNS[task](store, tmp_path / name, family) for name in ("whole", "killed"))
     train_task(whole, no_report)
+    monkeypatch.setenv("GTEA_CHECKPOINT_SECONDS", "0")
     with pytest.raises(Killed):
         train_task(killed, killed_after(2))
     train_task(killed, no_report, resume=True)
@@ -256,7 +258,7 @@ def test_from_the_command_line(gtea: Any, store: Store, shops: Store, tmp_path: 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--variant", "edgebank"], "edgebank: foretells links only. Pass --task links, or take another variant."),
+        (["--variant", "edgebank"], "edgebank: only predicts links. Pass --task links, or choose another --variant."),
         (["--variant", "graphsag"], "(got 'graphsag'). Did you mean 'graphsage'?"),
         (["--variant", "gat", "--set", "model.d_node=6"], "model.num_heads must divide model.d_node (got 4 and 6)"),
         (["--variant", "tgat", "--set", "model.d_time=5"], "model.d_time must be even for tgat"),
@@ -269,6 +271,6 @@ def test_requests_that_can_not_be(gtea: Any, store: Store, tmp_path: Path, words
     assert not (tmp_path / "m").exists()
 
 
-def test_help_lists_every_baseline(gtea: Any) -> None:
+def test_help_lists_every_model(gtea: Any) -> None:
     text = gtea("train", "--help").out
-    assert [name for name in BASELINES if name not in text] == []
+    assert [name for name in MODELS if name not in text] == []

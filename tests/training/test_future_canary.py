@@ -34,7 +34,7 @@ CUT, END = 1_000, 2_000
 ACCOUNTS, TRAINED = 800, 200
 SETTINGS = (
     "model.d_node=8", "model.d_edge=8", "model.d_mlp=8", "model.d_time=4", "sampling.fanout=4", "sampling.max_events=8",
-    "train.epochs=8", "train.lr=0.02", "split.kind=folds",
+    "train.epochs=8", "train.lr=0.02",
 )  # fmt: skip
 
 
@@ -93,9 +93,9 @@ def test_through_the_shell(gtea: Callable[..., Any], canary: Canary, tmp_path: P
     words = [word for setting in SETTINGS for word in ("--set", setting)]
     known, unseen = canary.labels(slice(0, TRAINED)), canary.labels(slice(TRAINED, ACCOUNTS))
     model, when = tmp_path / "m", ("--as-of", as_of)
-    trained = gtea("train", canary.store.path, "--labels", known, *when, *words, "--out", model)
+    trained = gtea("train", canary.store.path, "--labels", known, *when, *words, "--folds", 3, "--out", model)
     assert trained.code == 0, trained.err
-    metrics_of = gtea("evaluate", model, canary.store.path, "--labels", unseen, *when, "--json")
+    metrics_of = gtea("evaluate", model / "fold-1", canary.store.path, "--labels", unseen, *when, "--json")
     judge(json.loads(metrics_of.out)["metrics"]["roc_auc"], as_of)
 
 
@@ -120,7 +120,7 @@ def test_links_that_nothing_foretells(tmp_path: Path) -> None:
     src, dst = np.char.add("u", (pairs // 80).astype(str)), np.char.add("i", (pairs % 80).astype(str))
     table = pa.table({"src": src, "dst": dst, "time": np.arange(4_000), "amount": rng.normal(size=4_000)})
     store = ingest(table, src="src", dst="dst", time="time", features=["amount"], time_unit="step", out=tmp_path / "s")
-    config = read_config(None, [*SETTINGS[:-3], "train.epochs=2", "model.link_head=pair", "train.metric=roc_auc"])
+    config = read_config(None, [*SETTINGS[:-2], "train.epochs=2", "model.link_head=pair", "train.metric=roc_auc"])
     run = LinkTask(store, split_links(store), config, tmp_path / "m", torch.device("cpu"))
     assert len(run.split.test) == 400
     assert abs(train_task(run, no_report).metrics["test"]["roc_auc"] - 0.5) < 0.1

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from gtea.cli.output import training_line
+from gtea.config import TrainConfig
 from gtea.training.fit import train_task
-from gtea.training.loop import TrainingReport
+from gtea.training.loop import TrainingReport, _learning_rate
 from gtea.training.node_task import NodeTask
 
 
@@ -31,3 +34,11 @@ def test_the_line_names_loss_metric_and_speed(run_of: Callable[..., NodeTask]) -
     assert "best" not in lines[0]
     assert ", best macro f1 0." in lines[-1]
     assert lines[-1].endswith(" events/s")
+
+
+def test_the_learning_rate_is_a_function_of_the_epoch() -> None:
+    assert [_learning_rate(TrainConfig(lr=0.5), epoch) for epoch in (0, 50)] == [0.5, 0.5]
+    cosine = [_learning_rate(TrainConfig(lr=0.5, epochs=4, schedule="cosine"), epoch) for epoch in range(4)]
+    assert cosine[0] == 0.5
+    assert cosine[2] == pytest.approx(0.25)
+    assert cosine == sorted(cosine, reverse=True)

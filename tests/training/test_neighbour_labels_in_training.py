@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.training.test_baselines import CPU, SMALL, Row, stored
 
-from gtea.config import read_config
+from gtea.config import ModelConfig, RunConfig, read_config
 from gtea.scoring.scorer import NodeModel
 from gtea.store.account_keys import keys_of_nodes
 from gtea.store.store import Store
@@ -48,25 +48,24 @@ def departments(store: Store) -> Labels:
     return labels_from_arrays(nodes, targets, DEPARTMENTS, store, "people", np.ones(len(nodes)))
 
 
-def run_of(store: Store, folder: Path, labels: Labels, *settings: str) -> NodeTask:
-    config = read_config(None, [*SMALL, "train.metric=accuracy", "train.epochs=20", "model.d_edge=8", *settings])
+def run_of(store: Store, folder: Path, labels: Labels, family: str, *settings: str) -> NodeTask:
+    base = RunConfig(ModelConfig(family=family))  # type: ignore[arg-type]
+    config = read_config(None, [*SMALL, "train.metric=accuracy", "train.epochs=20", "model.d_edge=8", *settings], base)
     return NodeTask(store, labels, None, stratified_folds(labels, store, k=5)[0], config, folder, CPU)
 
 
-@pytest.mark.parametrize("family", ["gtea", "gcn", "tgat", "tree"])
+@pytest.mark.parametrize("family", ["hybrid", "gtea", "gcn", "tgat", "tree"])
 def test_company_tells_where_nothing_else_does(letters: Store, tmp_path: Path, family: str) -> None:
-    run = run_of(
-        letters, tmp_path / "m", departments(letters), f"model.family={family}", "features.neighbour_labels=true"
-    )
+    run = run_of(letters, tmp_path / "m", departments(letters), family, "features.neighbour_labels=true")
     assert train_task(run, no_report).metrics["test"]["accuracy"] > 0.75
 
 
 def test_and_without_it_a_tree_is_at_chance(letters: Store, tmp_path: Path) -> None:
-    run = run_of(letters, tmp_path / "m", departments(letters), "model.family=tree", "features.neighbour_labels=false")
+    run = run_of(letters, tmp_path / "m", departments(letters), "tree", "features.neighbour_labels=false")
     assert train_task(run, no_report).metrics["test"]["accuracy"] < 0.6
 
 
-@pytest.mark.parametrize("family", ["gtea", "tree"])
+@pytest.mark.parametrize("family", ["hybrid", "gtea", "tree"])
 def test_labels_outside_the_training_part_change_no_weight_and_no_score(
     letters: Store, tmp_path: Path, family: str
 ) -> None:
@@ -76,7 +75,7 @@ def test_labels_outside_the_training_part_change_no_weight_and_no_score(
     targets[test] = (targets[test] + 1) % 3
     made = []
     for name, known in (("a", labels), ("b", dataclasses.replace(labels, targets=targets))):
-        run = run_of(letters, tmp_path / name, labels, f"model.family={family}", "features.neighbour_labels=true")
+        run = run_of(letters, tmp_path / name, labels, family, "features.neighbour_labels=true")
         run = dataclasses.replace(run, labels=known)
         train_task(run, no_report)
         model = NodeModel.open(run.folder, CPU)
@@ -86,9 +85,9 @@ def test_labels_outside_the_training_part_change_no_weight_and_no_score(
 
 def test_only_the_training_part_is_written_into_the_model(letters: Store, tmp_path: Path) -> None:
     labels = departments(letters)
-    run = run_of(letters, tmp_path / "m", labels, "model.family=tree", "features.neighbour_labels=true")
+    run = run_of(letters, tmp_path / "m", labels, "tree", "features.neighbour_labels=true")
     train_task(run, no_report)
-    known = NodeModel.open(run.folder, CPU).preprocessing.known
+    known = NodeModel.open(run.folder, CPU).preprocessing.neighbour_labels
     assert known is not None
     card = (run.folder / "MODEL_CARD.md").read_text()
     assert f"Labels of {len(run.split.train.index)} training accounts are part of the model" in card
@@ -108,5 +107,5 @@ def test_links_have_no_labels_to_look_up(gtea: Any, letters: Store, tmp_path: Pa
     )
     outcome = gtea(*words)
     assert outcome.code == 2
-    assert "features.neighbour_labels: looks up labels of accounts" in outcome.err
+    assert "features.neighbour_labels: reads labels of accounts" in outcome.err
     assert not (tmp_path / "m").exists()

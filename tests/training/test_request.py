@@ -4,19 +4,55 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gtea.errors import UsageError
-from gtea.training.request import LinkRequest, NodeRequest
+from gtea.models.registry import DEFAULT_MODEL, default_config, model_config
+from gtea.training.request import Fold, LinkRequest, NodeRequest
 
 
 def test_shares_of_accounts_and_events_are_settings(payments: Any) -> None:
-    settings = ["split.fractions=[0.5, 0.3, 0.2]", "split.graph_fraction=0.25"]
+    settings = ["split.fractions=[0.5, 0.3, 0.2]"]
     nodes = NodeRequest.read(payments.store.path, payments.labels, settings=settings).split()
     assert [len(part.index) for part in nodes.parts.values()] == [100, 60, 40]
     links = LinkRequest.read(payments.store.path, settings=settings).split
-    earlier = int((payments.store.arrays.event_time < links.graph_until).sum())
-    assert earlier == pytest.approx(0.25 * payments.store.num_events, abs=5)
+    times = payments.store.arrays.event_time
+    until, (_, train_stop), (_, validation_stop) = links.graph_until, links.train.window, links.validation.window
+    shares = [((times >= start) & (times < stop)).sum() / (times >= until).sum()
+              for start, stop in ((until, train_stop), (train_stop, validation_stop))]  # fmt: skip
+    assert shares == pytest.approx([0.5, 0.3], abs=0.01)
+
+
+def test_links_are_asked_of_what_comes_after_the_graph(payments: Any) -> None:
+    times = payments.store.arrays.event_time
+    half = LinkRequest.read(payments.store.path).split.graph_until
+    assert (times < half).mean() == pytest.approx(0.5, abs=0.01)
+    asked = int(np.quantile(times, 0.25))
+    assert LinkRequest.read(payments.store.path, graph_until=str(asked)).split.graph_until == asked
+
+
+def test_folds_are_asked_for_by_their_number(payments: Any) -> None:
+    by_time = NodeRequest.read(payments.store.path, payments.labels)
+    assert by_time.fold is None
+    folds = by_time.folds(4)
+    assert len(folds) == 4
+    for number, expected in enumerate(folds):
+        request = NodeRequest.read(payments.store.path, payments.labels, fold=Fold(number, 4))
+        assert request.split().describe() == expected.describe()
+        assert np.array_equal(request.split().test.index, expected.test.index)
+    assert by_time.split().describe() != folds[0].describe()
+
+
+def test_without_a_name_the_default_model_is_trained(payments: Any) -> None:
+    nodes = NodeRequest.read(payments.store.path, payments.labels)
+    assert nodes.config == default_config(model_config(DEFAULT_MODEL), "nodes")
+    assert LinkRequest.read(payments.store.path).config == default_config(model_config(DEFAULT_MODEL), "links")
+    assert (
+        NodeRequest.read(payments.store.path, payments.labels, variant="gtea-tx").config.model.encoder == "transformer"
+    )
+    with pytest.raises(UsageError, match="edgebank: only predicts links"):
+        NodeRequest.read(payments.store.path, payments.labels, variant="edgebank")
 
 
 @pytest.mark.parametrize("value", ["[0.5, 0.5]", "[0.9, 0.2, 0.1]", "0.6", '["a", "b", "c"]'])

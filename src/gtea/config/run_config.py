@@ -199,7 +199,8 @@ def _overlay(values: dict[str, Any], given: Mapping[str, Any], where: str) -> No
             raise UsageError(f"unknown key {name!r} in {where}. {remedy}")
         section, _, key = name.partition(".")
         if name == _FAMILY and value != values[section][key]:
-            raise UsageError(f"{name}: is set by the model's name (got {value!r} in {where}). Pass --variant {value}.")
+            named = "gtea-l+t" if value == "gtea" else value
+            raise UsageError(f"{name}: is set by the model's name (got {value!r} in {where}). Pass --variant {named}.")
         values[section] = {**values[section], key: value}
 
 

@@ -49,7 +49,7 @@ def _flushes_denormals() -> bool:
 
 def loader_workers() -> int:
     """Number of threads that build batches ahead of time: GTEA_WORKERS, 1 by default. 0 builds them on demand."""
-    return int(_from_environment(_WORKERS_VARIABLE, 1))
+    return int(_from_environment(_WORKERS_VARIABLE, 1.0, whole=True))
 
 
 def checkpoint_seconds() -> float:
@@ -57,12 +57,13 @@ def checkpoint_seconds() -> float:
     return _from_environment(_CHECKPOINT_VARIABLE, 30.0)
 
 
-def _from_environment(name: str, default: float) -> float:
+def _from_environment(name: str, default: float, *, whole: bool = False) -> float:
     text = os.environ.get(name, "")
     try:
         value = float(text) if text else default
     except ValueError:
         value = -1.0
-    if not value >= 0:
-        raise UsageError(f"{name}: must be a number, 0 or more (got {text!r}). Unset it to use {default:g}.")
+    if not value >= 0 or (whole and not value.is_integer()):
+        kind = "a whole number" if whole else "a number"
+        raise UsageError(f"{name}: must be {kind}, 0 or more (got {text!r}). Unset it to use {default:g}.")
     return value

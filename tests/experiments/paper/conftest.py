@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gtea.datasets.payments import PaymentsSpec, write_payments
+from gtea.experiments.paper.subject import Subject, own_subject
 from gtea.ingestion.ingest import ingest
 
 QUICK = (
@@ -49,3 +50,13 @@ def outcomes() -> Callable[[Path], dict[str, dict[str, Any]]]:
         return {path.stem: json.loads(path.read_text()) for path in sorted((out / "runs").glob("*/*.json"))}
 
     return read
+
+
+@pytest.fixture
+def subject(data: Path) -> Subject:
+    return own_subject(data / "tiny.store", data / "labels.csv")
+
+
+@pytest.fixture
+def links(data: Path) -> Subject:
+    return own_subject(data / "tiny.store", None)

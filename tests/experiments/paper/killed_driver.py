@@ -1,4 +1,4 @@
-"""Runs experiments in children that are killed and begun again, and says what each left. For test_killed.py.
+"""Runs experiments in children that are killed and begun again, and says what each left. For test_run_jobs.py.
 
 usage: killed_driver.py FOLDER COUNT SEED -- WORDS OF gtea reproduce
 

@@ -21,16 +21,17 @@ Outcomes = Callable[[Path], dict[str, dict[str, Any]]]
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--models", "gtea-lt"], "--models: must be among gtea-l, gtea-l+t, gtea-tx, "),
+        (["--models", "gtea-lt"], "--models: must be among hybrid, gtea-l, gtea-l+t, gtea-tx, "),
         (["--models", "gtea-lt"], "(got 'gtea-lt'). Did you mean 'gtea-l+t'?"),
-        (["--models", "edgebank"], "edgebank: foretells links only"),
+        (["--models", "edgebank"], "edgebank: only predicts links"),
         (["--data", "wikipedia"], "--data, --store: give one of them"),
         (["--folds", "0"], "--folds: must be at least 1 (got 0). Try 5."),
-        (["--folds", "2", "--protocol", "paper"], "split.folds must be at least 3 (got 2)"),
+        (["--folds", "2", "--protocol", "paper"], "--folds: must be at least 3 with --protocol paper (got 2). Try 5."),
         (["--jobs", "0"], "--jobs: must be at least 1 (got 0). Try 2."),
         (["--seed", "-1"], "train.seed must be at least 0 (got -1)"),
         (["--set", "train.seed=3"], "--set train.seed: is set by --seed. Leave it out."),
-        (["--set", "split.kind=folds"], "--set split.kind: is for --protocol to say. Leave it out."),
+        (["--set", "split.kind=folds"], "split.kind: is gone: use --folds for stratified folds (in --set split.kind)."),
+        (["--set", "split.protocol=paper"], "--set split.protocol: is set by --protocol. Leave it out."),
         (["--set", "train.lrr=3"], "unknown key 'train.lrr' in --set train.lrr. Did you mean 'train.lr'?"),
         (
             ["--set", "model.encoder=transformer"],

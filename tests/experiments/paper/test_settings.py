@@ -11,7 +11,7 @@ import pytest
 from gtea.config import RunConfig
 from gtea.datasets.catalog import DATASETS
 from gtea.experiments.paper import settings
-from gtea.experiments.paper.paper_results import TABLE1_MODELS, paper_column
+from gtea.experiments.paper.paper_results import TABLE1_MODELS
 from gtea.experiments.paper.settings import with_packaged_settings
 from gtea.experiments.paper.subject import PAYMENTS
 from gtea.models.registry import BASELINES, GTEA_MODELS, default_config, model_config
@@ -50,17 +50,3 @@ def test_the_nearer_to_the_model_the_stronger(monkeypatch: pytest.MonkeyPatch) -
     found = with_packaged_settings(RunConfig(), "mine", "paper", "gtea-l+t")
     assert (found.train.epochs, found.model.d_node) == (7, 8)
     assert with_packaged_settings(RunConfig(), "mine", "temporal", "gcn") == RunConfig()
-
-
-def test_the_papers_numbers() -> None:
-    """Each column has all eleven models, and its best where the paper prints it in red."""
-    best = {"ethereum_phishing": "gtea-tx", "wikipedia": "gtea-l+t", "reddit": "gtea-tx", "payments": "gtea-l+t"}
-    assert set(packaged("paper.toml")) == set(best)
-    for data, model in best.items():
-        column = paper_column(data)
-        assert column is not None
-        assert set(column.accuracy) == set(column.macro_f1) == set(TABLE1_MODELS)
-        assert max(TABLE1_MODELS, key=lambda name: column.accuracy[name]) == model
-        assert all(0.4 < value < 1 for value in (*column.accuracy.values(), *column.macro_f1.values()))
-        assert column.same == (data != "payments")
-    assert paper_column("amlsim") is None

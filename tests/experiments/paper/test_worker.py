@@ -1,4 +1,4 @@
-"""What a helper is asked and what it answers, without a process of its own; test_killed.py has real ones."""
+"""What a helper is asked and what it answers, without a process of its own; test_run_jobs.py has real ones."""
 
 from __future__ import annotations
 
@@ -37,38 +37,7 @@ def test_it_reports_and_then_says_what_came_of_it(job: Job, tmp_path: Path) -> N
     outcome = read_outcome(job, tmp_path)
     assert outcome is not None
     assert last["outcome"]["test"] == outcome.test
-    assert (outcome.fold, outcome.settings["split.kind"]) == (1, "folds")
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "message"),
-    [
-        ("dropout", 0.7, r"was made with model\.dropout = 0\.7 \(now it is 0\.0: a default has changed\)"),
-        (
-            "tree_first",
-            True,
-            r"was made with model\.tree_first = True, which this version of gtea no longer has\. Delete the file",
-        ),
-    ],
-)
-def test_outcomes_of_another_gtea_are_not_taken_for_this_ones(
-    job: Job, tmp_path: Path, key: str, value: Any, message: str
-) -> None:
-    asked(job, tmp_path)
-    kept = json.loads(job.outcome_file(tmp_path).read_text())
-    kept["config"]["model"][key] = value
-    job.outcome_file(tmp_path).write_text(json.dumps(kept))
-    with pytest.raises(ModelError, match=message):
-        read_outcome(job, tmp_path)
-
-
-def test_a_setting_that_was_off_and_is_gone_changes_nothing(job: Job, tmp_path: Path) -> None:
-    asked(job, tmp_path)
-    kept = json.loads(job.outcome_file(tmp_path).read_text())
-    del kept["config"]["model"]["tree_beside"]
-    kept["config"]["model"]["tree_first"] = False
-    job.outcome_file(tmp_path).write_text(json.dumps(kept))
-    assert read_outcome(job, tmp_path) is not None
+    assert (outcome.fold, outcome.split["split"]) == (1, "fold 2 of 5")
 
 
 def test_what_goes_wrong_is_told_as_if_it_had_gone_wrong_here(job: Job, data: Path, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from gtea.training.request import NodeRequest
 
 FILE_EVENTS = {"open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "shutil.rmtree"}
 DIED = 9
-EXTRA = ("train.metric=roc_auc", "train.checkpoint_seconds=0", "model.dropout=0.1")
+EXTRA = ("train.metric=roc_auc", "model.dropout=0.1")
 
 
 def search(data: Path, out: Path) -> None:

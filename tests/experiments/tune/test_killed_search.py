@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 DRIVER = Path(__file__).with_name("killed_search_driver.py")
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 # Sums are the same to the last bit with the same number of threads only.
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "GTEA_CHECKPOINT_SECONDS": "0"}
 ENVIRONMENT["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 

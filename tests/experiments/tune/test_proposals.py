@@ -80,7 +80,7 @@ def test_tpe_goes_where_it_is_good(space_of: Callable[..., Space]) -> None:
 
 def test_tpe_takes_lists_words_and_truths_as_values(space_of: Callable[..., Space]) -> None:
     pytest.importorskip("optuna", reason="Optuna is not installed")
-    text = '[features]\nnodes = [["statistics"], ["random", "statistics"]]\ngaps = [true, false]\n'
+    text = '[features]\nnodes = [["statistics"], ["random", "statistics"]]\nrecency = [true, false]\n'
     made = searched("tpe", space_of(text + "[sampling]\nfanout = { low = 1, high = 9, log = true }\n"), 14)
     assert len(made) == 14
     assert {type(trial.settings["sampling.fanout"]) for trial in made} == {int}

@@ -59,7 +59,7 @@ def test_a_search_leaves_its_trials_the_best_settings_and_nothing_else(
     assert sorted(path.name for path in out.iterdir()) == ["best.toml", "trials", "trials.csv", "tune.json"]
     best = ranked(trials)[0]
     assert best.metric == max(max(trial.curve) for trial in trials)
-    config = read_config(out / "best.toml")
+    config = read_config(out / "best.toml", base=request.config)
     assert (config.train.lr, config.model.attention) == (best.settings["train.lr"], best.settings["model.attention"])
     assert config == replace(request.config, train=config.train, model=config.model)
     assert len(list(csv.reader((out / "trials.csv").read_text().splitlines()))) == 7
@@ -72,7 +72,7 @@ def test_a_trial_is_what_gtea_train_would_do_with_its_settings(nodes: Nodes, spa
     trials = tune(request, Search("random", space_of(), 2), tmp_path / "t", quiet)
     final = train_best(request, trials, tmp_path / "t")
     best = ranked(trials)[0]
-    config = read_config(tmp_path / "t" / "best.toml")
+    config = read_config(tmp_path / "t" / "best.toml", base=request.config)
     again = run_once(replace(request, config=config), str(tmp_path / "m"), None, lambda report: None)
     assert final["validation"][config.train.metric] == again["validation"][config.train.metric] == best.metric
     assert final["test"] == again["test"]
@@ -201,6 +201,6 @@ def test_a_loss_that_is_no_number_fails_its_trial_only(nodes: Nodes, space_of: S
 def test_a_search_for_links(links: LinkRequest, space_of: Spaces, tmp_path: Path) -> None:
     made = tune(links, Search("random", space_of(), 2), tmp_path / "t", quiet)
     assert [trial.state for trial in made] == ["finished", "finished"]
-    assert read_config(tmp_path / "t" / "best.toml").train.metric == "average_precision"
+    assert read_config(tmp_path / "t" / "best.toml", base=links.config).train.metric == "average_precision"
     final = train_best(links, made, tmp_path / "t")
     assert final["validation"]["average_precision"] == ranked(made)[0].metric

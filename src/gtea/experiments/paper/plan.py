@@ -27,6 +27,8 @@ from gtea.tasks.link_split import LinkProtocol
 RESERVED_SETTINGS = {"split.protocol": "--protocol", "train.seed": "--seed"}
 """Settings with an option of their own; --set must not contain them."""
 _MODEL_SETTINGS = ("family", "encoder", "time_encoding")
+_MIN_FOLDS = 3
+"""One each to train, validate and test on."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,10 @@ class Plan:
     def repeats(self, task: TaskKind) -> tuple[Repeat, ...]:
         """The repetitions of each model: folds, or seeds for a temporal split, which is always the same."""
         if has_folds(task, self.protocol):
+            if self.folds < _MIN_FOLDS:
+                raise UsageError(
+                    f"--folds: must be at least {_MIN_FOLDS} with --protocol paper (got {self.folds}). Try 5."
+                )
             return tuple(Repeat(fold, self.seed) for fold in range(self.folds))
         return tuple(Repeat(None, self.seed + i) for i in range(self.folds))
 

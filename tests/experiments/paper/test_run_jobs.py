@@ -30,10 +30,11 @@ LONGER = ("--set", "train.epochs=4", "--set", "train.patience=4", "--set", "mode
 
 @pytest.mark.slow
 def test_killed_at_any_moment_it_goes_on_to_the_same(words: Words, tmp_path: Path) -> None:
-    asked = words("table1", tmp_path / "given below", *MODELS, *LONGER, "--set", "train.checkpoint_seconds=0")
+    asked = words("table1", tmp_path / "given below", *MODELS, *LONGER)
     where = asked.index("--out")
     command = [sys.executable, str(DRIVER), str(tmp_path), "3", "1", "--", *asked[:where], *asked[where + 2 :]]
-    run = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    environment = {**ENVIRONMENT, "GTEA_CHECKPOINT_SECONDS": "0"}
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0, f"{run.stdout}\n{run.stderr}"
     whole, *others = (json.loads(line) for line in run.stdout.splitlines())
     assert len(whole["left"]["runs"]) == 6

@@ -1,11 +1,11 @@
-"""Weights are a function of the generator alone."""
+"""Linear maps and MLPs: weights are a function of the generator alone, and dropout is for training."""
 
 from __future__ import annotations
 
 import torch
 from tests.nn.examples import seeded
 
-from gtea.nn.linear import linear, uniform
+from gtea.nn.linear import MLP, linear, uniform
 
 
 def test_the_global_generator_is_neither_read_nor_moved() -> None:
@@ -23,3 +23,15 @@ def test_bounds() -> None:
     assert values.min() < -0.45
     assert values.max() > 0.45
     assert linear(16, 3, seeded()).weight.abs().max() <= 0.25
+
+
+def test_dropout_only_while_training() -> None:
+    net = MLP(4, 50, 3, 0.5, seeded())
+    x = torch.ones(2, 4)
+    assert not torch.equal(net(x), net(x))
+    net.eval()
+    assert torch.equal(net(x), net(x))
+
+
+def test_no_rows() -> None:
+    assert MLP(4, 5, 3, 0.0, seeded())(torch.empty(0, 4)).shape == (0, 3)

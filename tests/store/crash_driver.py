@@ -1,4 +1,4 @@
-"""Runs ingest and append in children that die, and says what each left behind. Started by test_crash.py.
+"""Runs ingest and append in children that die, and says what each left behind. Started by test_publish.py.
 
 usage: crash_driver.py FOLDER every-step|random COUNT SEED
 

@@ -1,0 +1,128 @@
+"""The registry: every model by its name, for the tasks that it has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+import torch
+
+from gtea.config import Family, ModelConfig, RunConfig, read_config
+from gtea.errors import UsageError
+from gtea.features.preprocessing import input_spec, preprocessing_for
+from gtea.models.registry import (
+    BASELINES,
+    DEFAULT_MODEL,
+    GTEA_MODELS,
+    GTEA_VARIANTS,
+    MODELS,
+    build_classifier,
+    default_config,
+    entry_of,
+    model_config,
+    require_classifier,
+)
+from gtea.store.memory import store_in_memory
+from gtea.store.store import Store
+
+CUT = 60
+
+
+@pytest.fixture(scope="module")
+def store() -> Store:
+    chance = np.random.default_rng(0)
+    src, dst = ([f"n{i:02}" for i in chance.integers(0, 12, 80)] for _ in range(2))
+    return store_in_memory(src, dst, np.arange(80), features={"amount": chance.normal(size=80)}, unit="step")
+
+
+def small(name: str, task: Any) -> RunConfig:
+    sizes = ["model.d_node=8", "model.d_edge=8", "model.d_mlp=8", "model.d_time=4"]
+    return read_config(None, sizes, default_config(model_config(name), task))
+
+
+def test_the_models() -> None:
+    assert tuple(MODELS) == ("hybrid", *GTEA_VARIANTS, *BASELINES)
+    assert set(GTEA_MODELS) == {*GTEA_VARIANTS, "hybrid"}
+    assert len(GTEA_VARIANTS) == 5
+    assert DEFAULT_MODEL == "hybrid"
+    assert {config.family for config in MODELS.values()} == set(get_args(Family))
+    assert model_config("hybrid") == replace(model_config("gtea-l+t"), family="hybrid")
+
+
+def test_every_family_has_an_entry() -> None:
+    entries = {family: entry_of(ModelConfig(family=family)) for family in get_args(Family)}
+    assert len({entry.title for entry in entries.values()}) == len(entries)
+    assert {family for family, entry in entries.items() if entry.has_trees} == {"hybrid"}
+    assert {family for family, entry in entries.items() if entry.exact} == {"hybrid", "gtea"}
+    assert {family for family, entry in entries.items() if not entry.samples} == {"tree", "edgebank"}
+    assert {family for family, entry in entries.items() if not entry.fitted_in_epochs} == {"tree", "edgebank"}
+    assert {family for family, entry in entries.items() if entry.classifier is None} == {"edgebank"}
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "edgebank"])
+def test_every_classifier_is_built_and_answers(store: Store, name: str) -> None:
+    config = small(name, "nodes")
+    entry = entry_of(config.model)
+    preprocessing = preprocessing_for(store, CUT, config, add_statistics=not entry.samples)
+    network = build_classifier(config.model, input_spec(preprocessing), 3, 0).eval()
+    with torch.no_grad():
+        logits = network(entry.node_batches(store, CUT, preprocessing, config).batch(np.array([4, 0, 7])))
+    assert logits.shape == (3, 3)
+    assert torch.isfinite(logits).all()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_predictor_is_built_and_answers(store: Store, name: str) -> None:
+    config = small(name, "links")
+    entry = entry_of(config.model)
+    preprocessing = preprocessing_for(store, CUT, config, add_statistics=not entry.samples)
+    network = entry.predictor(config.model, input_spec(preprocessing), 0).eval()
+    with torch.no_grad():
+        logits = network(
+            entry.pair_batches(store, CUT, preprocessing, config).batch(np.array([4, 0]), np.array([1, 9]))
+        )
+    assert logits.shape == (2,)
+    assert not torch.isnan(logits).any()
+
+
+def test_edgebank_classifies_no_accounts() -> None:
+    with pytest.raises(UsageError, match=r"edgebank: only predicts links\. Pass --task links"):
+        require_classifier(model_config("edgebank"))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_defaults_keep_the_model(name: str) -> None:
+    model = model_config(name)
+    nodes, links = default_config(model, "nodes"), default_config(model, "links")
+    for found in (nodes.model, links.model):
+        assert (found.family, found.encoder, found.time_encoding) == (model.family, model.encoder, model.time_encoding)
+    assert links.train.metric == "average_precision"
+    assert links.features.recency
+    assert links.features.pair_statistics == (name in GTEA_MODELS)
+    assert (links.model.link_head != "dot") == (name in GTEA_MODELS)
+    if name == "hybrid":
+        assert (nodes.train.metric, nodes.model.node_limit) == ("log_likelihood", 2.0)
+    else:
+        assert nodes == RunConfig(model)
+
+
+def test_the_papers_link_head_can_be_asked_for() -> None:
+    config = read_config(None, ["model.link_head=dot"], default_config(model_config("gtea-l"), "links"))
+    assert config.model.link_head == "dot"
+
+
+@pytest.mark.parametrize("task", ["nodes", "links"])
+def test_the_family_is_no_setting(gtea: Any, tmp_path: Path, task: str) -> None:
+    words = ("train", tmp_path / "s", *(("--labels", "l.csv") if task == "nodes" else ("--task", "links")))
+    outcome = gtea(*words, "--set", "model.family=tree", "--out", tmp_path / "m")
+    assert outcome.code == 2
+    assert "model.family: is set by the model's name (got 'tree'" in outcome.err
+    assert "Pass --variant tree." in outcome.err
+
+
+def test_the_old_name_of_the_hybrid_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"variant must be one of 'hybrid', .* \(got 'gtea\+tree'\)"):
+        model_config("gtea+tree")

@@ -1,0 +1,83 @@
+"""Scores as ranked tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+from tests.training.test_baselines import CPU, habits, link_run, node_run, payers, stored
+
+from gtea.errors import UsageError
+from gtea.scoring.options import ScoringOptions
+from gtea.scoring.scorer import LinkModel, NodeModel
+from gtea.scoring.table import score_accounts, score_pairs
+from gtea.store.store import Store
+from gtea.training.fit import train_task
+from gtea.training.loop import no_report
+
+
+@pytest.fixture(scope="module")
+def shops(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Path]:
+    """A store, and a model of its accounts."""
+    folder = tmp_path_factory.mktemp("shops")
+    store = stored(payers(), folder / "s")
+    train_task(node_run(store, folder / "m", "tree", as_of=None), no_report)
+    return store, folder / "m"
+
+
+@pytest.fixture(scope="module")
+def visits(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Path]:
+    """A store, and a model of its links."""
+    folder = tmp_path_factory.mktemp("visits")
+    store = stored(habits(), folder / "s")
+    train_task(link_run(store, folder / "m", "edgebank"), no_report)
+    return store, folder / "m"
+
+
+def test_accounts_from_the_highest_score_to_the_lowest(shops: tuple[Store, Path], tmp_path: Path) -> None:
+    store, model = shops
+    done = score_accounts(model, store.path, tmp_path / "scores.parquet", device=CPU)
+    table = pq.read_table(tmp_path / "scores.parquet")
+    assert table.column_names == ["account", "score", "rank", "p_small", "p_big"]
+    assert done["accounts"] == len(table) == store.num_nodes
+    assert (done["as_of"], done["sampled"]) == (store.end, False)
+    assert done["top"] == table.slice(0, 10).to_pylist()
+    scores = table["score"].to_numpy()
+    assert (np.diff(scores) <= 0).all()
+    nodes = np.array([store.node(account) for account in table["account"].to_pylist()])
+    assert (np.diff(nodes)[np.diff(scores) == 0] > 0).all()
+    wanted = NodeModel.open(model, CPU).probabilities(store, store.end, nodes)
+    np.testing.assert_array_equal(np.stack([table["p_small"], table["p_big"]], axis=1), wanted)
+
+
+def test_some_accounts_as_of_a_cut(shops: tuple[Store, Path], tmp_path: Path) -> None:
+    store, model = shops
+    (tmp_path / "some.csv").write_text("account\nu007\nu003\nnobody\n")
+    done = score_accounts(
+        model, store.path, tmp_path / "s.csv", accounts=tmp_path / "some.csv", unknown="skip", as_of="300", device=CPU
+    )
+    assert (done["accounts"], done["as_of"]) == (2, 300)
+    assert set(pacsv.read_csv(tmp_path / "s.csv")["account"].to_pylist()) == {"u003", "u007"}
+
+
+def test_pairs(visits: tuple[Store, Path], tmp_path: Path) -> None:
+    store, model = visits
+    (tmp_path / "pairs.csv").write_text("src,dst\nu00,i7\nu00,i0\nu01,i1\n")
+    done = score_pairs(model, store.path, tmp_path / "pairs.csv", tmp_path / "s.parquet", device=CPU)
+    table = pq.read_table(tmp_path / "s.parquet")
+    assert (done["pairs"], table["rank"].to_pylist()) == (3, [1, 2, 3])
+    src, dst = (np.array([store.node(name) for name in table[end].to_pylist()]) for end in ("src", "dst"))
+    wanted = LinkModel.open(model, CPU).probabilities(store, store.end, src, dst)
+    assert table["score"].to_pylist() == wanted.tolist() == sorted(wanted, reverse=True)
+
+
+def test_what_is_refused(shops: tuple[Store, Path], tmp_path: Path) -> None:
+    store, model = shops
+    with pytest.raises(UsageError, match=r"--out s\.xlsx: must end in \.parquet or \.csv"):
+        score_accounts(model, store.path, tmp_path / "s.xlsx", device=CPU)
+    with pytest.raises(UsageError, match=r"--cache: keeps edge embeddings of a GTEA model \(got a tree\)"):
+        score_accounts(model, store.path, tmp_path / "s.csv", options=ScoringOptions(cache=tmp_path / "c"), device=CPU)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,60 @@
+"""What training has reached, in one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from gtea.errors import ModelError
+from gtea.training.checkpoint import CHECKPOINT, TrainingProgress, TrainingState, load_module, save_module
+
+
+def state(seed: int) -> TrainingState:
+    torch.manual_seed(seed)
+    network = nn.Linear(3, 2)
+    return TrainingState(network, torch.optim.Adam(network.parameters(), lr=0.1), {})
+
+
+def step(of: TrainingState) -> None:
+    of.optimiser.zero_grad()
+    of.network(torch.ones(4, 3)).square().sum().backward()
+    of.optimiser.step()
+
+
+def test_it_goes_on_where_it_was(tmp_path: Path) -> None:
+    first, second = state(0), state(1)
+    step(first)
+    first.best = {name: tensor.clone() for name, tensor in first.network.state_dict().items()}
+    step(first)
+    row = {"epoch": 0, "loss": 0.5}
+    first.progress = TrainingProgress(epoch=1, best_epoch=0, best_metric=0.25, history=[row]).after_batch(0.5, 4)
+    first.save(tmp_path)
+    assert second.load(tmp_path)
+    assert second.progress == first.progress
+    assert (second.progress.batch, second.progress.loss_sum, second.progress.num_examples) == (1, 2.0, 4)
+    assert all(torch.equal(second.best[name], tensor) for name, tensor in first.best.items())
+    for each in (first, second):
+        step(each)
+    assert all(torch.equal(a, b) for a, b in zip(first.network.parameters(), second.network.parameters(), strict=True))
+
+
+def test_nothing_there_and_something_damaged(tmp_path: Path) -> None:
+    assert not state(0).load(tmp_path)
+    state(0).save(tmp_path)
+    path = tmp_path / CHECKPOINT
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(ModelError, match=r"checkpoint\.safetensors: can't be read .* Delete it to begin the run again"):
+        state(0).load(tmp_path)
+
+
+def test_modules(tmp_path: Path) -> None:
+    one, other = nn.Linear(3, 2), nn.Linear(3, 2)
+    assert not load_module(other, tmp_path / "m")
+    save_module(one, tmp_path / "m")
+    assert load_module(other, tmp_path / "m")
+    assert torch.equal(one.weight, other.weight)
+    with pytest.raises(ModelError, match=r"(?s)can't be read .* Delete it"):
+        load_module(nn.Linear(4, 2), tmp_path / "m")
