@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from gtea.cli.tune import search_line, trial_line
-from gtea.experiments.tune.search import SearchStatus
-from gtea.training.loop import TrainingReport
 
 Run = Callable[..., Any]
 
@@ -88,11 +83,3 @@ def test_what_can_not_be_is_refused_before_anything_is_made(
     assert outcome.code == 2
     assert message in outcome.err
     assert not (tmp_path / "t").exists()
-
-
-def test_the_line_over_the_bar() -> None:
-    report = TrainingReport(Path("t"), 0, 3, 0.5, 0.7, 100.0, "macro_f1", None)
-    assert search_line(SearchStatus(2, 20, 0.5, report)) == "trial 2 of 20, best macro f1 0.5000"
-    assert search_line(SearchStatus(1, 20, None, report)) == "trial 1 of 20"
-    assert trial_line(report) == "epoch 1 of 3: loss 0.7000"
-    assert trial_line(replace(report, best=0.25)) == "epoch 1 of 3: loss 0.7000, best 0.2500"
