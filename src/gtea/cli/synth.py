@@ -32,7 +32,7 @@ def command() -> None:
     flag_value=1,
     default=0,
     metavar="[H]",
-    help="Add H accounts (1 if no number is given) with very many partners; they carry no label.",
+    help="Add H accounts (1 by default) with very many partners; they carry no label.",
 )
 @click.option("--seed", default=0, show_default=True, metavar="S", help="The same seed gives the same bytes.")
 @click.option("--out", required=True, metavar="DIR", help="Where to write transactions.parquet and labels.csv.")

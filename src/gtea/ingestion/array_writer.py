@@ -28,7 +28,7 @@ _MAX_PENDING = 32
 class ArrayWriter:
     """Appends rows to one raw little-endian array file. The folder's background thread hashes and writes."""
 
-    def __init__(self, path: Path, dtype: str, width: int | None, worker: _Worker) -> None:
+    def __init__(self, path: Path, dtype: str, width: int | None, worker: _WriterThread) -> None:
         self.length = 0
         self._dtype = np.dtype(dtype)
         self._width = width
@@ -66,7 +66,7 @@ class ArrayWriter:
         return {**described, "bytes": size, "sha256": self._hash.hexdigest()}
 
 
-class _Worker:
+class _WriterThread:
     """One background thread that runs tasks in order, with a bounded queue."""
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class ArrayFolder:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._worker = _Worker()
+        self._worker = _WriterThread()
         self._open: dict[str, ArrayWriter] = {}
         self._closed: dict[str, Future[dict[str, Any]]] = {}
         folder.mkdir()

@@ -15,7 +15,7 @@ from gtea.nn.linear import uniform
 _SLOPE = 0.2
 
 
-class EGNNLayer(nn.Module):
+class _EGNNLayer(nn.Module):
     """h'_u = b + || or mean over channels p of sum_{v in S(u) + u} alpha_uvp W h_v.
 
     alpha_uvp = f_uv E_uvp / sum_{k in S(u) + u} f_uk E_ukp,  f_uv = exp(leaky_relu(a_1 . W h_u + a_2 . W h_v))
@@ -69,7 +69,7 @@ class EGNN(nn.Module):
         num_channels = self.statistics.d_edge
         inputs = [spec.d_node_features, *[num_channels * config.d_node] * (config.num_layers - 1)]
         self.layers = nn.ModuleList(
-            EGNNLayer(d_in, config.d_node, num_channels, depth == config.num_layers - 1, generator)
+            _EGNNLayer(d_in, config.d_node, num_channels, depth == config.num_layers - 1, generator)
             for depth, d_in in enumerate(inputs)
         )
 

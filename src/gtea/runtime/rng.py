@@ -34,7 +34,7 @@ class Purpose(IntEnum):
 
 
 @jit
-def mix(word: np.uint64) -> np.uint64:
+def _mix(word: np.uint64) -> np.uint64:
     """The finaliser of splitmix64 (Steele, Lea and Flood 2014, Stafford's variant 13)."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -45,7 +45,7 @@ def mix(word: np.uint64) -> np.uint64:
 def fold(state: np.uint64, word: np.uint64) -> np.uint64:
     """Combine a state and a word into a word that depends on every bit of both."""
     # The sum keeps zeros from staying zeros. Mixing twice keeps state and word from cancelling each other out.
-    return mix(state ^ mix(word + _GOLDEN))
+    return _mix(state ^ _mix(word + _GOLDEN))
 
 
 @jit

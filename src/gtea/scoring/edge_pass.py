@@ -19,8 +19,8 @@ from gtea.runtime.parallel import parallel_map
 from gtea.sampling.collate import HistoryReader
 from gtea.sampling.subgraph import EdgeSlots
 
-MAX_SLOTS = 1 << 13
-MAX_EVENTS = 1 << 16
+_MAX_SLOTS = 1 << 13
+_MAX_EVENTS = 1 << 16
 """Limits of a batch: its encodings take some tens of megabytes. A single history may be longer."""
 
 ShareListener = Callable[[float], None]
@@ -55,8 +55,8 @@ class EdgePass:
         reader: HistoryReader,
         device: torch.device,
         *,
-        max_slots: int = MAX_SLOTS,
-        max_events: int = MAX_EVENTS,
+        max_slots: int = _MAX_SLOTS,
+        max_events: int = _MAX_EVENTS,
     ) -> None:
         self.encoder = encoder
         self.max_slots, self.max_events = max_slots, max_events

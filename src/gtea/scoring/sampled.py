@@ -16,7 +16,7 @@ from gtea.models.registry import NodeBatches, PairBatches
 from gtea.runtime.device import loader_workers
 from gtea.sampling.loader import Loader
 
-Made = TypeVar("Made")
+_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class LinkScorer:
         return _answers(self.network, loader, answer)
 
 
-def _answers(network: torch.nn.Module, loader: Loader[Made], answer: Callable[[Made], Tensor]) -> NDArray[np.float64]:
+def _answers(network: torch.nn.Module, loader: Loader[_Made], answer: Callable[[_Made], Tensor]) -> NDArray[np.float64]:
     """The answers of a network in eval mode to each item, in order."""
     network.eval()
     with torch.inference_mode():

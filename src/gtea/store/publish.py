@@ -52,7 +52,7 @@ def writing(store: Path) -> Iterator[Path]:
     with _lock(store, exclusive=True) as acquired:
         if not acquired:
             raise StoreError(f"{store}: another gtea process is writing to it. Wait until it has finished.")
-        sweep(store)
+        _sweep(store)
         with _scratch(store, ".new-") as scratch:
             yield scratch
 
@@ -78,7 +78,7 @@ def publish(store: Path, built: Path, manifest: Manifest) -> None:
     sync_folder(store.parent)
 
 
-def sweep(store: Path) -> None:
+def _sweep(store: Path) -> None:
     """Delete what killed writers left in a store, and old versions that no reader has open."""
     current = read_manifest(store).folder
     for entry in (*store.iterdir(), *store.parent.glob(f".{store.name}.new-*")):

@@ -67,7 +67,7 @@ class Job:
     @cached_property
     def settings(self) -> dict[str, Any]:
         """The settings that differ from gtea's defaults, by dotted name."""
-        return changed_settings(self.config, default_config(model_config(self.model), self.subject.task))
+        return _changed_settings(self.config, default_config(model_config(self.model), self.subject.task))
 
     @cached_property
     def stem(self) -> str:
@@ -138,7 +138,7 @@ class Outcome:
         return Repeat(self.fold, self.seed).label
 
 
-def changed_settings(config: RunConfig, base: RunConfig) -> dict[str, Any]:
+def _changed_settings(config: RunConfig, base: RunConfig) -> dict[str, Any]:
     """The settings that differ from ``base``, by dotted name. The seed is ignored."""
     values, defaults = _flatten(config.to_json()), _flatten(base.to_json())
     return {name: value for name, value in values.items() if value != defaults[name] and name not in _IGNORED}

@@ -23,20 +23,20 @@ from gtea.errors import ModelError, UsageError
 from gtea.runtime.files import draft_of, write_json
 from gtea.training.run_record import require_same, versions
 
-SEARCH = "tune.json"
+_SEARCH = "tune.json"
 _RUNNING = "running"
 
 
 def begin_or_resume(out: Path, search: Mapping[str, Any], *, resume: bool) -> None:
     """Start a new search, or check that the one to resume has the same settings and data."""
-    if resume and (out / SEARCH).exists():
-        require_same(out, _read(out / SEARCH), search)
+    if resume and (out / _SEARCH).exists():
+        require_same(out, _read(out / _SEARCH), search)
         return
     if out.exists() and not _is_free(out):
-        if (out / SEARCH).exists():
+        if (out / _SEARCH).exists():
             raise UsageError(f"{out}: already holds a search. Continue it with --resume, or choose another --out.")
         raise UsageError(f"{out}: already exists. Choose another --out.")
-    write_json(out / SEARCH, {**search, "versions": versions()})
+    write_json(out / _SEARCH, {**search, "versions": versions()})
 
 
 def busy_error(out: Path) -> UsageError:
@@ -67,4 +67,4 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _is_free(out: Path) -> bool:
     """Whether a folder is empty, apart from the draft of a search that was killed at its start."""
-    return out.is_dir() and all(entry.name == draft_of(out / SEARCH).name for entry in out.iterdir())
+    return out.is_dir() and all(entry.name == draft_of(out / _SEARCH).name for entry in out.iterdir())
