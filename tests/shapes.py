@@ -4,8 +4,7 @@ Fields of ``gtea.nn.batch`` say their type and shape in a comment: ``offset: Ten
 comments are read and every instance that any test makes is checked against them; a name in a shape must have one size
 within an instance. Outputs of the network's modules are checked against their inputs by a global forward hook.
 
-Why not jaxtyping: it would make shapes part of the annotations, and every module of nn/ would import it at run time. The
-comments were there, and this is all it takes to make them true. See docs/decisions/0028-shapes.md.
+Why not jaxtyping: see docs/decisions/0028-shapes.md.
 """
 
 from __future__ import annotations

@@ -136,8 +136,13 @@ def _test_lines(result: Mapping[str, Any]) -> list[str]:
         chance, what = share, positive
     lines.append(f"  average precision  {test['average_precision']:.4f}  ({chance:.4f} by chance)")
     lines += _against_trees(result, "average_precision")
-    if result["task"] == "nodes" and "precision_at_100" in test:
-        lines.append(f"  of the 100 highest scores, {100 * test['precision_at_100']:.0f} are {what}")
+    if result["task"] == "nodes":
+        count, precision = (
+            (100, test["precision_at_100"])
+            if "precision_at_100" in test
+            else (classes[positive], test["precision_at_positives"])
+        )
+        lines.append(f"  of the {count:,} highest scores, {count * precision:.0f} are {what}")
     return [*lines, f"  accuracy           {test['accuracy']:.4f}, macro-F1 {test['macro_f1']:.4f}"]
 
 
