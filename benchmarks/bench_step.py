@@ -130,7 +130,7 @@ def train_step(network: nn.Module, optimiser: torch.optim.Optimizer, batch: Batc
     """Run forward, backward and Adam."""
     optimiser.zero_grad(set_to_none=True)
     loss = functional.cross_entropy(network(batch), torch.arange(batch.num_within[0]) % 2)
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss.backward()
     optimiser.step()
     return loss
 

@@ -99,7 +99,7 @@ def timed_step(network: nn.Module, optimiser: torch.optim.Optimizer, batch: Batc
     with timer("forward"):
         loss = functional.cross_entropy(network(batch), torch.arange(batch.num_within[0]) % 2)
     with timer("backward"):
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
     with timer("optimiser"):
         optimiser.step()
 

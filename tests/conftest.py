@@ -96,7 +96,7 @@ EVENTS = {"src": "src", "dst": "dst", "time": "time", "features": ["amount"]}
 
 def rows_table(rows: Sequence[Row]) -> pa.Table:
     """Rows as an Arrow table."""
-    columns = list(zip(*rows, strict=True)) or [[], [], [], []]
+    columns: list[Any] = list(zip(*rows, strict=True)) or [[], [], [], []]
     types = {"src": pa.string(), "dst": pa.string(), "time": pa.int64(), "amount": pa.float64()}
     return pa.table({name: pa.array(list(c), t) for (name, t), c in zip(types.items(), columns, strict=True)})
 

@@ -15,7 +15,7 @@ def test_exported_names_are_these() -> None:
     assert sorted(gtea.__all__) == [*estimators, *stores, "link_examples", "load", "open", "to_pyg"]
     for name in gtea.__all__:
         assert callable(getattr(gtea, name))
-    assert gtea.__version__.count(".") == 2
+    assert str(gtea.__version__).count(".") == 2
     with pytest.raises(AttributeError, match="has no attribute 'frobnicate'"):
         _ = gtea.frobnicate
 

@@ -19,6 +19,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,7 @@ class Digests:
         """Stores of generated payments and of a table with every kind of column, before and after an append."""
         payments = self.folder / "payments"
         gtea("synth", "payments", "--accounts", 600, "--events", 12_000, "--out", payments)
-        columns = ("--src", "payer", "--dst", "payee", "--time", "timestamp", "--features", "amount")
+        columns: tuple[str, ...] = ("--src", "payer", "--dst", "payee", "--time", "timestamp", "--features", "amount")
         gtea("ingest", payments / "transactions.parquet", *columns, "--out", self.folder / "payments.store")
         self.add("store payments", lambda: store_digest(self.folder / "payments.store"))
         first, second, nodes = mixed_tables(self.folder)
@@ -106,9 +107,9 @@ class Digests:
         for name, extra in (("undirected", ()), ("directed", ("--directed", "--self-loops", "keep"))):
             out = self.folder / f"{name}.store"
             gtea("ingest", first, *columns, *more, *extra, "--out", out)
-            self.add(f"store {name}", lambda out=out: store_digest(out))
+            self.add(f"store {name}", partial(store_digest, out))
             gtea("append", out, second)
-            self.add(f"store {name} appended", lambda out=out: store_digest(out))
+            self.add(f"store {name} appended", partial(store_digest, out))
 
     def accounts(self, model: str | None, extra: str = "", settings: tuple[str, ...] = ()) -> None:
         """An account model: weights, metrics, and scores (exact, sampled, and as of an earlier date)."""
@@ -123,7 +124,7 @@ class Digests:
         for how, options in SCORES.items():
             scores = self.folder / "scores.csv"
             gtea("score", out, store, *options, "--device", "cpu", "--out", scores)
-            self.add(f"{name}: scores {how}", lambda scores=scores: scores_digest(scores))
+            self.add(f"{name}: scores {how}", partial(scores_digest, scores))
 
     def links(self, model: str | None) -> None:
         """A link model: weights, metrics, and scores of some pairs."""
@@ -143,7 +144,7 @@ class Digests:
         for how, options in SCORES.items():
             scores = self.folder / "pair_scores.csv"
             gtea("score", out, store, "--pairs", pairs, *options, "--device", "cpu", "--out", scores)
-            self.add(f"{name}: scores {how}", lambda scores=scores: scores_digest(scores))
+            self.add(f"{name}: scores {how}", partial(scores_digest, scores))
 
     def folds(self) -> None:
         """Stratified folds on stores with categorical columns and a node table."""
@@ -153,7 +154,7 @@ class Digests:
             out = self.folder / f"{name}-folds"
             gtea("train", self.folder / f"{name}.store", "--labels", labels, "--folds", 3, *SMALL, "--out", out)
             for fold in (1, 2, 3):
-                self.add(f"folds {name} {fold}", lambda out=out, fold=fold: weights_digest(out / f"fold-{fold}"))
+                self.add(f"folds {name} {fold}", partial(weights_digest, out / f"fold-{fold}"))
 
 
 SCORES: dict[str, tuple[str, ...]] = {

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -68,13 +69,13 @@ def tree_scores(features: Array, illicit: NDArray[np.bool_]) -> tuple[float, flo
     return f1_score(illicit, scores > 0.5, average="macro"), roc_auc_score(illicit, scores)
 
 
-def spread(x: Array) -> list[float]:
+def spread(x: NDArray[Any]) -> list[float]:
     if len(x) == 0:
         return [0.0] * 10
     return [len(x), x.sum(), x.mean(), x.std(), *np.quantile(x, [0, 0.1, 0.25, 0.5, 0.75, 1])]
 
 
-def account_statistics(account: Account) -> list[float]:
+def account_statistics(account: Account) -> list[Any]:
     """All an analyst might compute from one account's own payments, without a look at the order in a pair."""
     sign, time, amount = account.sign, account.time, account.amount
     sent, received = sign > 0, sign < 0
@@ -110,7 +111,7 @@ def answered(pair: Account) -> int:
     return int(((pair.sign[1:] != pair.sign[:-1]) & (np.diff(pair.time) < 900)).sum())
 
 
-def features_of(accounts: list[Account], describe: Callable[[Account], list[float]]) -> Array:
+def features_of(accounts: list[Account], describe: Callable[[Account], Sequence[float]]) -> Array:
     return np.array([describe(account) for account in accounts])
 
 
@@ -263,7 +264,7 @@ def test_a_failed_write_leaves_the_old_files_and_no_others(tmp_path: Path, monke
         ),
     ],
 )
-def test_an_impossible_spec_is_refused(changed: dict[str, float], message: str) -> None:
+def test_an_impossible_spec_is_refused(changed: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError) as caught:
         PaymentsSpec(**{"accounts": 100, "events": 2_000} | changed)
     assert str(caught.value) == message

@@ -69,7 +69,7 @@ def test_doctor_says_what_to_do_about_what_is_missing(gtea: Run, monkeypatch: py
 def test_doctor_says_what_the_lstm_runs_on(gtea: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def line() -> str:
         kernels.cache_clear()
-        return next(line for line in gtea("doctor").out.splitlines() if line.startswith("the LSTM on CPUs: "))
+        return str(next(line for line in gtea("doctor").out.splitlines() if line.startswith("the LSTM on CPUs: ")))
 
     try:
         monkeypatch.setenv("GTEA_KERNELS", "off")

@@ -189,7 +189,7 @@ def test_parameters_that_are_not_given_have_the_models_defaults(store: Store) ->
         estimator = GTEAClassifier(store, model=name)
         left = {key for key, value in estimator.get_params().items() if value is None}
         assert {"encoder", "num_layers", "lr", "epochs", "fanout", "features", "settings"} <= left
-        assert estimator._config() == default_config(ModelConfig(family=name), "nodes")  # type: ignore[arg-type]
+        assert estimator._config() == default_config(ModelConfig(family=name), "nodes")
     changed = GTEAClassifier(store, lr=0.5, num_layers=1, encoder="transformer")._config()
     assert (changed.train.lr, changed.model.num_layers, changed.model.encoder) == (0.5, 1, "transformer")
     assert changed.train.metric == "log_likelihood"
@@ -338,4 +338,4 @@ def test_settings_that_are_refused(store: Store, examples: Any) -> None:
     with pytest.raises(NotFittedError):
         GTEAClassifier(store).predict(examples[0])
     with pytest.raises(UsageError, match=r"graph: must be a store or its path \(got None\)"):
-        GTEAClassifier(None).fit(*examples)
+        GTEAClassifier(None).fit(*examples)  # type: ignore[arg-type]

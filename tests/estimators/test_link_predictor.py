@@ -267,7 +267,7 @@ def test_every_model_is_trained_by_its_name(shop: Store, pairs: Any) -> None:
 def test_parameters_that_are_not_given_have_the_models_defaults(shop: Store) -> None:
     for name in ("hybrid", "gtea", "gcn", "edgebank"):
         config = GTEALinkPredictor(shop, model=name)._config()
-        assert config == default_config(ModelConfig(family=name), "links")  # type: ignore[arg-type]
+        assert config == default_config(ModelConfig(family=name), "links")
     assert GTEALinkPredictor(shop)._config().model.link_head == "ordered_pair"
     assert GTEALinkPredictor(shop, link_head="dot")._config().model.link_head == "dot"
 

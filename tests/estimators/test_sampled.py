@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ def test_sampled_or_exact(tmp_path: Path) -> None:
     )
     labels = read_labels(table, store)
     accounts = [store.account(int(node)) for node in labels.nodes]
-    sizes = {"d_node": 6, "d_edge": 4, "max_events": 4, "epochs": 1, "device": "cpu"}
+    sizes: dict[str, Any] = {"d_node": 6, "d_edge": 4, "max_events": 4, "epochs": 1, "device": "cpu"}
     for fanout, equal in ((1, False), (100, True)):
         model = GTEAClassifier(store, fanout=fanout, **sizes).fit(accounts, labels.targets)
         exact = model.predict_proba(accounts), model.transform(accounts)

@@ -1,11 +1,18 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
 from gtea.features.account_statistics import statistic_names, statistics
 from gtea.store.memory import store_in_memory
+from gtea.store.store import Store
+from gtea.store.view import View
 
 
-def by_hand(view, node):
+def by_hand(view: View, node: int) -> dict[str, Any]:
     """One node's statistics from its histories, the slow way."""
     events = []
     for edge in view.neighbours(node).edges:
@@ -43,7 +50,7 @@ def by_hand(view, node):
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("cut", [0, 1, 50, 200])
-def test_every_statistic_is_what_counting_gives(random_store, directed, cut):
+def test_every_statistic_is_what_counting_gives(random_store: Callable[..., Store], directed: bool, cut: int) -> None:
     view = random_store(directed=directed).as_of(cut)
     names = statistic_names(view.store.features)
     found = statistics(view, np.arange(view.store.num_nodes))
@@ -54,35 +61,35 @@ def test_every_statistic_is_what_counting_gives(random_store, directed, cut):
         np.testing.assert_allclose(found[node], [wanted[name] for name in names], rtol=1e-9, atol=1e-9)
 
 
-def test_a_row_does_not_depend_on_the_others(random_store):
+def test_a_row_does_not_depend_on_the_others(random_store: Callable[..., Store]) -> None:
     view = random_store().as_of(120)
     together = statistics(view, np.arange(view.store.num_nodes))
     for node in (0, 3, 17):
         assert statistics(view, np.array([node])).tobytes() == together[node].tobytes()
 
 
-def test_deviations_of_large_amounts_do_not_cancel():
-    amounts = np.float32([16_777_216, 16_777_218, 16_777_216])
+def test_deviations_of_large_amounts_do_not_cancel() -> None:
+    amounts = np.array([16_777_216, 16_777_218, 16_777_216], np.float32)
     store = store_in_memory(["a"] * 3, ["b"] * 3, range(3), features={"amount": amounts})
     row = dict(zip(statistic_names(["amount"]), statistics(store.as_of(), np.array([0]))[0], strict=True))
     assert row["out_amount_std"] == pytest.approx(np.std(amounts.astype(float)), rel=1e-8)
 
 
-def test_what_stayed_is_told_where_sums_hardly_differ():
-    kept = store_in_memory(["a", "b"], ["b", "c"], range(2), features={"amount": np.float32([1500, 1499.85])})
+def test_what_stayed_is_told_where_sums_hardly_differ() -> None:
+    kept = store_in_memory(["a", "b"], ["b", "c"], range(2), features={"amount": np.array([1500, 1499.85], np.float32)})
     names = statistic_names(["amount"])
     rows = [dict(zip(names, row, strict=True)) for row in statistics(kept.as_of(), np.arange(3))]
     assert [row["net_amount"] for row in rows] == pytest.approx([-1500, 0.15, 1499.85], abs=1e-3)
     assert [row["left_amount"] for row in rows] == pytest.approx([0, -4, 0], abs=1e-3)
 
 
-def test_times_are_in_seconds_whatever_the_store_counts():
+def test_times_are_in_seconds_whatever_the_store_counts() -> None:
     coarse = store_in_memory(["a", "a"], ["b", "b"], [10, 70])
     fine = store_in_memory(["a", "a"], ["b", "b"], [10 * 10**6, 70 * 10**6], unit="us")
     first, second = statistics(coarse.as_of(100), np.arange(2)), statistics(fine.as_of(100 * 10**6), np.arange(2))
     assert first.tobytes() == second.tobytes()
 
 
-def test_no_features():
+def test_no_features() -> None:
     store = store_in_memory(["a"], ["b"], [1])
     assert statistics(store.as_of(), np.arange(2)).shape == (2, 27)

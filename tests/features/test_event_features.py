@@ -1,8 +1,11 @@
+from __future__ import annotations
+
 import json
 
 import numpy as np
 import pytest
 
+from gtea.config.run_config import TimeOrigin
 from gtea.errors import ModelError
 from gtea.features.event_features import EventEncoder, EventPreprocessing
 from gtea.features.scaling import ColumnScaler, TimeScaler
@@ -10,15 +13,16 @@ from gtea.features.vocabulary import Vocabulary
 from gtea.store.graph import graph_of
 from gtea.store.histories import gather_histories
 from gtea.store.memory import store_in_memory
+from gtea.store.store import Store
 
 DAYS = TimeScaler(0, 86_400 * 10**9, 1.0)
 
 
-def scaler(*names):
+def scaler(*names: str) -> ColumnScaler:
     return ColumnScaler(names, (0.0,) * len(names), (1.0,) * len(names), (2.0,) * len(names))
 
 
-def three_events():
+def three_events() -> Store:
     return store_in_memory(
         ["a", "b", "a"],
         ["b", "a", "b"],
@@ -28,7 +32,7 @@ def three_events():
     )
 
 
-def test_columns_stand_as_named():
+def test_columns_stand_as_named() -> None:
     store = three_events()
     events = EventPreprocessing(scaler("amount", "gap"), (Vocabulary("kind", ("wire", "gone", "cash")),))
     assert events.names == ("sent", "amount", "gap", "kind=wire", "kind=gone", "kind=cash", "kind: other")
@@ -52,7 +56,9 @@ def test_columns_stand_as_named():
     ("time_origin", "kept", "expected"),
     [("pair", 0, [0, 2, 0, 3]), ("pair", 1, [2, 3]), ("calendar", 0, [4, 6, 10, 13]), ("calendar", 1, [6, 13])],
 )
-def test_times_count_from_the_pairs_first_event_or_from_the_origin(time_origin, kept, expected):
+def test_times_count_from_the_pairs_first_event_or_from_the_origin(
+    time_origin: TimeOrigin, kept: int, expected: list[int]
+) -> None:
     days = np.array([4, 6, 10, 13]) * 86_400
     store = store_in_memory(["a", "a", "a", "a"], ["b", "b", "c", "c"], days)
     raw = gather_histories(graph_of(store.as_of()), np.array([0, 1]), np.array([store.node("a")] * 2), kept)
@@ -60,7 +66,7 @@ def test_times_count_from_the_pairs_first_event_or_from_the_origin(time_origin, 
     assert histories.time.tolist() == expected
 
 
-def test_columns_that_the_store_lacks():
+def test_columns_that_the_store_lacks() -> None:
     store = three_events()
     with pytest.raises(ModelError, match=r"event features: the model needs tip \(the store has fee, amount\)"):
         EventEncoder(store, EventPreprocessing(scaler("tip", "gap"), ()), DAYS)
@@ -68,6 +74,6 @@ def test_columns_that_the_store_lacks():
         EventEncoder(store, EventPreprocessing(scaler("gap"), (Vocabulary("bank", ()),)), DAYS)
 
 
-def test_preprocessing_survives_json():
+def test_preprocessing_survives_json() -> None:
     events = EventPreprocessing(scaler("amount", "gap"), (Vocabulary("kind", ("wire",)),))
     assert EventPreprocessing.from_json(json.loads(json.dumps(events.to_json()))) == events

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.properties.graphs import CUT, PAST, futures, in_memory, pasts
+from tests.properties.graphs import CUT, PAST, Event, futures, in_memory, pasts
 
 from gtea.features.neighbour_labels import NeighbourLabels, NeighbourLabelShares, neighbour_labels_of
 from gtea.features.preprocessing import Preprocessing, fit_preprocessing
@@ -66,7 +66,9 @@ def test_shares_are_what_the_formula_says(random_store: Callable[..., Store], di
 
 
 @given(past=pasts, directed=st.booleans(), own=st.sampled_from([None, *CLASSES]), others=st.data())
-def test_an_account_s_own_label_never_shows(past, directed, own, others):
+def test_an_account_s_own_label_never_shows(
+    past: list[Event], directed: bool, own: str | None, others: st.DataObject
+) -> None:
     store = in_memory(past, directed=directed, extra_nodes=False)
     drawn = {account: others.draw(st.sampled_from([None, *CLASSES])) for account in PAST[1:]}
     labels = {account: name for account, name in drawn.items() if name is not None}
@@ -78,7 +80,7 @@ def test_an_account_s_own_label_never_shows(past, directed, own, others):
 
 
 @given(past=pasts, one=futures, other=futures, directed=st.booleans())
-def test_the_future_changes_nothing(past, one, other, directed):
+def test_the_future_changes_nothing(past: list[Event], one: list[Event], other: list[Event], directed: bool) -> None:
     rows = []
     for events in ([*past, *one], [*other, *past]):
         store = in_memory(events, directed=directed, extra_nodes=False)

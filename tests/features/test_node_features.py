@@ -1,20 +1,25 @@
+from __future__ import annotations
+
 import json
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from gtea.config import FeaturesConfig
+from gtea.config.run_config import NodeKind
 from gtea.errors import ModelError
 from gtea.features.account_statistics import statistic_names, statistics
 from gtea.features.node_features import NodeFeatures, NodePreprocessing, random_vectors
 from gtea.features.preprocessing import fit_nodes
 from gtea.store.account_keys import keys_of_accounts
 from gtea.store.memory import store_in_memory
+from gtea.store.store import Store
 
 SETTINGS = FeaturesConfig(d_random=6, recency=True)
 
 
-def test_parts_stand_side_by_side_in_the_order_named(random_store):
+def test_parts_stand_side_by_side_in_the_order_named(random_store: Callable[..., Store]) -> None:
     view = random_store().as_of(150)
     nodes = np.array([5, 2, 9])
     alone = [
@@ -28,7 +33,7 @@ def test_parts_stand_side_by_side_in_the_order_named(random_store):
     assert together.names[:9] == (*(f"random_{i}" for i in range(6)), "age", "tier", "in_table")
 
 
-def test_an_account_without_a_row_in_the_table_is_marked(random_store):
+def test_an_account_without_a_row_in_the_table_is_marked(random_store: Callable[..., Store]) -> None:
     view = random_store().as_of(150)
     known, unknown = view.store.node("account-4"), view.store.node("account-5")
     scaler = fit_nodes(view, ["given"])
@@ -39,7 +44,7 @@ def test_an_account_without_a_row_in_the_table_is_marked(random_store):
     np.testing.assert_array_equal(rows[0, :2], scaler.given.transform(np.array([[2.0, 2.0]]))[0])
 
 
-def test_statistics_are_scaled_and_kept(random_store):
+def test_statistics_are_scaled_and_kept(random_store: Callable[..., Store]) -> None:
     view = random_store().as_of(150)
     nodes = fit_nodes(view, ["statistics"], SETTINGS)
     features = NodeFeatures(view, nodes)
@@ -49,7 +54,7 @@ def test_statistics_are_scaled_and_kept(random_store):
         assert features.rows(np.array(chunk)).tobytes() == wanted[chunk].tobytes()
 
 
-def test_random_vectors_are_the_accounts(random_store):
+def test_random_vectors_are_the_accounts(random_store: Callable[..., Store]) -> None:
     view = random_store().as_of(150)
     rows = NodeFeatures(view, fit_nodes(view, ["random"], FeaturesConfig(d_random=4))).rows(
         np.array([view.store.node("account-7")])
@@ -57,14 +62,15 @@ def test_random_vectors_are_the_accounts(random_store):
     assert rows.tobytes() == random_vectors(keys_of_accounts(["account-7"]), 4).tobytes()
 
 
-def test_preprocessing_survives_json(random_store):
+def test_preprocessing_survives_json(random_store: Callable[..., Store]) -> None:
     view = random_store().as_of(150)
-    for kinds in (["given"], ["statistics", "random"], ["random", "given", "statistics"]):
+    every: list[list[NodeKind]] = [["given"], ["statistics", "random"], ["random", "given", "statistics"]]
+    for kinds in every:
         nodes = fit_nodes(view, kinds)
         assert NodePreprocessing.from_json(json.loads(json.dumps(nodes.to_json()))) == nodes
 
 
-def test_a_store_without_a_node_table_has_nothing_given(random_store):
+def test_a_store_without_a_node_table_has_nothing_given(random_store: Callable[..., Store]) -> None:
     plain = store_in_memory(["a"], ["b"], [1])
     with pytest.raises(ModelError, match="node features: the store has no node table"):
         fit_nodes(plain.as_of(), ["given"])
@@ -73,7 +79,7 @@ def test_a_store_without_a_node_table_has_nothing_given(random_store):
         NodeFeatures(plain.as_of(), fitted)
 
 
-def test_a_store_with_other_event_columns_has_other_statistics(random_store):
+def test_a_store_with_other_event_columns_has_other_statistics(random_store: Callable[..., Store]) -> None:
     fitted = fit_nodes(random_store().as_of(150), ["statistics"])
     with pytest.raises(ModelError, match="statistics: the model needs out_amount_sum"):
         NodeFeatures(store_in_memory(["a"], ["b"], [1]).as_of(), fitted)

@@ -14,7 +14,7 @@ UNIT = 10.0
 CUT = 150
 
 
-def rows_of(seed: int = 0, num_events: int = 300):
+def rows_of(seed: int = 0, num_events: int = 300) -> list[tuple[str, str, int]]:
     chance = np.random.default_rng(seed)
     src, dst = (chance.integers(0, 14, num_events) ** 2 // 10 for _ in range(2))
     return [
@@ -24,7 +24,7 @@ def rows_of(seed: int = 0, num_events: int = 300):
     ]
 
 
-def naive(rows, u: str, v: str) -> dict[str, float]:
+def naive(rows: list[tuple[str, str, int]], u: str, v: str) -> dict[str, float]:
     seen = [(a, b, t) for a, b, t in rows if t < CUT]
     partners = {
         n: {b if a == n else a for a, b, _ in seen if n in (a, b)} for n in {x for row in seen for x in row[:2]}

@@ -1,4 +1,7 @@
+from __future__ import annotations
+
 import json
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -22,10 +25,11 @@ from gtea.features.preprocessing import (
 from gtea.features.scaling import fit_columns
 from gtea.store.export import events_in_time_order
 from gtea.store.memory import store_in_memory
+from gtea.store.store import Store
 
 
 @pytest.mark.parametrize("limit", [10**6, 37])
-def test_sampled_events_lie_before_the_cut(random_store, limit):
+def test_sampled_events_lie_before_the_cut(random_store: Callable[..., Store], limit: int) -> None:
     view = random_store().as_of(90)
     rows, gaps = sample_events(view, limit)
     visible = np.flatnonzero(view.arrays.event_time < 90)
@@ -37,13 +41,13 @@ def test_sampled_events_lie_before_the_cut(random_store, limit):
         assert gap == (0 if first else view.arrays.event_time[row] - view.arrays.event_time[row - 1])
 
 
-def test_evenly():
+def test_evenly() -> None:
     assert evenly_spaced(3, 5).tolist() == [0, 1, 2]
     assert evenly_spaced(10, 4).tolist() == [0, 2, 5, 7]
     assert evenly_spaced(0, 4).tolist() == []
 
 
-def test_event_scalers_see_the_window_and_no_more(random_store):
+def test_event_scalers_see_the_window_and_no_more(random_store: Callable[..., Store]) -> None:
     view = random_store().as_of(90)
     events = fit_events(view, max_words=2)
     inside = np.concatenate([part.features for part in events_in_time_order(view)])
@@ -55,29 +59,32 @@ def test_event_scalers_see_the_window_and_no_more(random_store):
     assert len(events.vocabularies[0].words) == 2
 
 
-def test_the_gap_is_on_a_log_scale(random_store):
+def test_the_gap_is_on_a_log_scale(random_store: Callable[..., Store]) -> None:
     events = fit_events(random_store().as_of(90), log="never")
     assert events.scaler.names == ("amount", "fee", "gap")
     assert [small > 0 for small in events.scaler.small] == [False, False, True]
 
 
-def test_node_scalers_see_accounts_with_a_past(random_store):
+def test_node_scalers_see_accounts_with_a_past(random_store: Callable[..., Store]) -> None:
     view = random_store().as_of(20)
     seen = np.array([node for node in range(view.store.num_nodes) if view.degree(node)])
     assert 0 < len(seen) < view.store.num_nodes
     nodes = fit_nodes(view, ["given", "statistics"], FeaturesConfig(recency=True))
+    assert nodes.statistics is not None
     assert nodes.statistics == fit_columns(nodes.statistics.names, statistics(view, seen))
+    assert view.store.node_in_table is not None
+    assert view.store.node_features is not None
     in_table = seen[view.store.node_in_table[seen] == 1]
     assert nodes.given == fit_columns(["age", "tier"], view.store.node_features[in_table])
 
 
-def test_the_window_begins_with_its_first_event():
+def test_the_window_begins_with_its_first_event() -> None:
     store = store_in_memory(["a", "b", "a"], ["b", "c", "c"], [100, 86_500, 10**6])
     scaler = fit_window(store.as_of(10**6))
     assert (scaler.origin, scaler.span) == (100 * 10**9, 1.0)
 
 
-def test_an_empty_window_can_be_fitted(random_store):
+def test_an_empty_window_can_be_fitted(random_store: Callable[..., Store]) -> None:
     preprocessing = fit_preprocessing(
         random_store().as_of(0), FeaturesConfig(d_random=3), kinds=("given", "statistics", "random")
     )
@@ -86,7 +93,7 @@ def test_an_empty_window_can_be_fitted(random_store):
     assert preprocessing.d_node == len(preprocessing.nodes.names)
 
 
-def test_preprocessing_survives_json(random_store):
+def test_preprocessing_survives_json(random_store: Callable[..., Store]) -> None:
     features = FeaturesConfig(pair_statistics=True, rank_inputs=True, time_origin="calendar")
     preprocessing = fit_preprocessing(random_store().as_of(90), features, kinds=("statistics", "random"))
     assert preprocessing.pair_statistics is not None
@@ -95,19 +102,19 @@ def test_preprocessing_survives_json(random_store):
 
 
 @pytest.mark.parametrize("kinds", [[], ["degree"], ["random", "random"]])
-def test_node_features_that_cannot_be(random_store, kinds):
+def test_node_features_that_cannot_be(random_store: Callable[..., Store], kinds: list[str]) -> None:
     with pytest.raises(
         UsageError, match=r"features\.nodes: must name one or more of given, statistics, random, each once"
     ):
-        fit_nodes(random_store().as_of(), kinds)
+        fit_nodes(random_store().as_of(), kinds)  # type: ignore[arg-type]
 
 
-def test_vectors_of_no_length():
+def test_vectors_of_no_length() -> None:
     with pytest.raises(UsageError, match=r"features\.d_random must be at least 1 \(got 0\)"):
         RunConfig(features=FeaturesConfig(d_random=0))
 
 
-def test_settings_say_what_is_learnt(random_store):
+def test_settings_say_what_is_learnt(random_store: Callable[..., Store]) -> None:
     store = random_store()
     plain = preprocessing_for(store, 90, RunConfig())
     assert plain.nodes.kinds == ("given",)
@@ -123,7 +130,9 @@ def test_settings_say_what_is_learnt(random_store):
 
 @pytest.mark.parametrize("recency", [False, True])
 @pytest.mark.parametrize("net_flow", [False, True])
-def test_statistics_have_the_columns_asked_for(random_store, recency, net_flow):
+def test_statistics_have_the_columns_asked_for(
+    random_store: Callable[..., Store], recency: bool, net_flow: bool
+) -> None:
     view = random_store().as_of(90)
     names = statistic_names(view.store.features)
     wanted = set(names if recency else without_recency(names)) - (
@@ -133,7 +142,7 @@ def test_statistics_have_the_columns_asked_for(random_store, recency, net_flow):
     assert fitted.names == tuple(name for name in names if name in wanted)
 
 
-def test_labels_are_read_only_where_they_are_asked_for(random_store):
+def test_labels_are_read_only_where_they_are_asked_for(random_store: Callable[..., Store]) -> None:
     store, labels = random_store(), NeighbourLabels(("bad", "good"), (), ())
     assert preprocessing_for(store, 90, RunConfig(), labels=labels).neighbour_labels is None
     asked = RunConfig(features=FeaturesConfig(neighbour_labels=True))
@@ -144,7 +153,7 @@ def test_labels_are_read_only_where_they_are_asked_for(random_store):
         preprocessing_for(store, 90, asked)
 
 
-def test_the_spec_counts_what_is_read(random_store):
+def test_the_spec_counts_what_is_read(random_store: Callable[..., Store]) -> None:
     labels = NeighbourLabels(("bad", "good"), (), ())
     features = FeaturesConfig(pair_statistics=True, rank_inputs=True)
     fitted = fit_preprocessing(random_store().as_of(90), features, labels=labels)

@@ -13,7 +13,9 @@ from gtea.nn.batch import Batch, EventBatch
 SMALL = ModelConfig(num_layers=2, d_node=4, num_heads=2, d_time=6, d_mlp=5)
 
 
-def batch_with_degrees(seed: int = 0, dtype: torch.dtype = torch.float64, num_within=(3, 7, 12)) -> Batch:
+def batch_with_degrees(
+    seed: int = 0, dtype: torch.dtype = torch.float64, num_within: tuple[int, ...] = (3, 7, 12)
+) -> Batch:
     """Nodes have the neighbours of the sample and some more."""
     batch = random_batch(num_within, seed=seed, dtype=dtype)
     degree = torch.randint(0, 5, (batch.num_within[-1],), generator=seeded(seed))

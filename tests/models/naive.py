@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any, cast
 
 import torch
 from tests.paper.naive import Event, Graph, dot, mlp, softmax, statistics
@@ -24,7 +25,9 @@ from gtea.nn.batch import EventBatch
 Neighbours = list[tuple[int, list[Event]]]
 
 
-def layers(model, graph: Graph, x: list[Tensor], renew: Callable[..., Tensor], activation) -> list[Tensor]:
+def layers(
+    model: Any, graph: Graph, x: list[Tensor], renew: Callable[..., Tensor], activation: Callable[[Tensor], Tensor]
+) -> list[Tensor]:
     """Every node anew in every layer, with an activation between."""
     h = dict(enumerate(x))
     for depth, layer in enumerate(model.layers):
@@ -53,7 +56,7 @@ def linear(layer: torch.nn.Linear, row: Tensor) -> Tensor:
 def gcn(model: GCN, graph: Graph, x: list[Tensor], degree: list[int]) -> list[Tensor]:
     """Kipf and Welling: h'_u = W sum_{v in N(u) + u} h_v / sqrt(d_u d_v) + b; the sampled sum scaled up."""
 
-    def renew(layer: GCNLayer, u: int, neighbours: Neighbours, h) -> Tensor:
+    def renew(layer: GCNLayer, u: int, neighbours: Neighbours, h: dict[int, Tensor]) -> Tensor:
         total = h[u] / (degree[u] + 1)
         for v, _ in neighbours:
             scale = degree[u] / len(neighbours)
@@ -66,7 +69,7 @@ def gcn(model: GCN, graph: Graph, x: list[Tensor], degree: list[int]) -> list[Te
 def graphsage(model: GraphSAGE, graph: Graph, x: list[Tensor]) -> list[Tensor]:
     """Hamilton et al., Algorithm 1: h'_u = W [h_u || mean(h_v)] + b."""
 
-    def renew(layer: GraphSAGELayer, u: int, neighbours: Neighbours, h) -> Tensor:
+    def renew(layer: GraphSAGELayer, u: int, neighbours: Neighbours, h: dict[int, Tensor]) -> Tensor:
         mean = sum((h[v] for v, _ in neighbours), torch.zeros_like(h[u])) / max(1, len(neighbours))
         return linear(layer.map, torch.cat([h[u], mean]))
 
@@ -76,7 +79,7 @@ def graphsage(model: GraphSAGE, graph: Graph, x: list[Tensor]) -> list[Tensor]:
 def gat(model: GAT, graph: Graph, x: list[Tensor]) -> list[Tensor]:
     """Velickovic et al., Eq. 3 to 6."""
 
-    def renew(layer: GATLayer, u: int, neighbours: Neighbours, h) -> Tensor:
+    def renew(layer: GATLayer, u: int, neighbours: Neighbours, h: dict[int, Tensor]) -> Tensor:
         heads = []
         for w, a_1, a_2 in zip(layer.w, layer.a_target, layer.a_neighbour, strict=True):
             company = [h[u], *(h[v] for v, _ in neighbours)]
@@ -95,7 +98,7 @@ def edge_statistics(events: list[Event], width: int) -> Tensor:
 def ecconv(model: ECConv, graph: Graph, x: list[Tensor]) -> list[Tensor]:
     """Simonovsky and Komodakis, Eq. 1, with a matrix of its own for the node itself."""
 
-    def renew(layer: ECConvLayer, u: int, neighbours: Neighbours, h) -> Tensor:
+    def renew(layer: ECConvLayer, u: int, neighbours: Neighbours, h: dict[int, Tensor]) -> Tensor:
         total = torch.zeros(len(layer.root.bias), dtype=torch.float64)
         for v, events in neighbours:
             hidden = relu(linear(layer.into, edge_statistics(events, model.statistics.d_edge)))
@@ -114,15 +117,16 @@ def egnn(model: EGNN, graph: Graph, x: list[Tensor]) -> list[Tensor]:
         + [1 / (1 + torch.exp(-edge_statistics(events, len(channels)))) for _, events in neighbours]
         for u, neighbours in graph.items()
     }
-    h = dict(enumerate(x))
-    for depth, layer in enumerate(model.layers):
+    h: dict[int, Tensor] = dict(enumerate(x))
+    stack: Any = model.layers
+    for depth, layer in enumerate(stack):
         if depth:
             h = {u: elu(row) for u, row in h.items()}
-        renewed = {}
+        renewed: dict[int, Tensor] = {}
         for u, neighbours in graph.items():
             rows = [h[u] @ layer.w, *(h[v] @ layer.w for v, _ in neighbours)]
             f = [torch.exp(leaky_relu(dot(layer.a_target, rows[0]) + dot(layer.a_neighbour, row))) for row in rows]
-            sums = []
+            sums: list[Any] = []
             alpha = [torch.zeros(len(channels), dtype=torch.float64) for _ in rows]
             for p in channels:
                 weights = [f[k] * e[u][k][p] for k in range(len(rows))]
@@ -162,7 +166,7 @@ def tgat_state(model: TGAT, batch: EventBatch, query: int, depth: int) -> Tensor
             other = tgat_state(model, batch, reached, depth - 1)
             age = phi(model.time, batch.age[query, place].double())
             z.append(torch.cat([other, batch.event_features[query, place].double(), age]))
-    return tgat_layer(model.layers[depth - 1], z_0, z, x)
+    return tgat_layer(cast(TGATLayer, model.layers[depth - 1]), z_0, z, x)
 
 
 def tgat_layer(layer: TGATLayer, z_0: Tensor, z: list[Tensor], x: Tensor) -> Tensor:

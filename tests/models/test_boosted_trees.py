@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from safetensors.torch import load, save
 from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -12,7 +15,9 @@ from gtea.errors import ModelError
 from gtea.models.boosted_trees import BoostedTrees, PairBoostedTrees
 
 
-def examples(num_classes: int, num_rows: int = 400, seed: int = 0):
+def examples(
+    num_classes: int, num_rows: int = 400, seed: int = 0
+) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[np.float64]]:
     """Rows with gaps, ties and useless columns, and classes that a tree can mostly tell."""
     chance = np.random.default_rng(seed)
     rows = chance.normal(size=(num_rows, 5)) * [1, 1e6, 1e-6, 1, 1]
@@ -23,7 +28,9 @@ def examples(num_classes: int, num_rows: int = 400, seed: int = 0):
     return rows, targets, chance.uniform(0.5, 2, num_rows)
 
 
-def grown(forest: BoostedTrees, rows, targets, weights) -> BoostedTrees:
+def grown(
+    forest: BoostedTrees, rows: NDArray[np.float64], targets: NDArray[Any], weights: NDArray[np.float64]
+) -> BoostedTrees:
     forest.fit(torch.from_numpy(rows), torch.from_numpy(targets), torch.from_numpy(weights))
     return forest
 

@@ -27,6 +27,7 @@ def test_it_is_pygs_layer() -> None:
     rival = conv.NNConv((3, 3), 4, net, aggr="mean").double()
     with torch.no_grad():
         net[0].load_state_dict(layer.into.state_dict())
+        assert isinstance(net[2], nn.Linear)
         # PyG multiplies from the left: its matrices are ours turned over.
         net[2].weight.copy_(layer.filter.weight.view(4, 3, 5).transpose(0, 1).reshape(12, 5))
         net[2].bias.copy_(layer.filter.bias.view(4, 3).T.reshape(12))

@@ -11,7 +11,7 @@ from tests.paper.agreement import both_precisions
 
 from gtea.config import ModelConfig
 from gtea.features.preprocessing import fit_preprocessing, input_spec
-from gtea.models.gcn import GCN
+from gtea.models.gcn import GCN, GCNLayer
 from gtea.sampling.collate import Collator
 from gtea.store.memory import store_in_memory
 
@@ -37,6 +37,7 @@ def test_gcn_with_a_fan_out_for_all_is_the_gcn_of_the_whole_graph() -> None:
     index = torch.stack([torch.cat([a, b]), torch.cat([b, a])])
     h = batch.node_features.double()
     for depth, layer in enumerate(network.layers):
+        assert isinstance(layer, GCNLayer)
         rival = conv.GCNConv(layer.map.in_features, 4).double()
         with torch.no_grad():
             rival.lin.weight.copy_(layer.map.weight)

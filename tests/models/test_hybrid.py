@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from safetensors.torch import load
 from tests.training.kills import Killed, killed_after, weights_digest
 from tests.training.test_baselines import CPU, SMALL, habits, labels_in, payers, stored
+from torch import Tensor
 
 from gtea.config import InputSpec, ModelConfig, RunConfig, read_config
 from gtea.errors import ModelError, UsageError
@@ -69,6 +71,7 @@ def spec(**sizes: int) -> InputSpec:
 
 def asked(run: Run, options: ScoringOptions | None = None) -> NDArray[np.float64]:
     """What the trained model says of accounts or pairs, as logits of the positive class."""
+    assert run.split.test is not None
     store, cut = run.store, run.split.test.as_of
     if isinstance(run, NodeTask):
         model, place = NodeModel.open(run.folder, CPU), run.labels.classes.index("big")
@@ -87,7 +90,7 @@ def test_the_answer_is_the_mean_of_two_who_learnt_alone(run_of: Callable[..., Ru
         train_task(run, no_report)
     weights, others = load_model(both.folder).weights, load_model(alone.folder).weights
     assert all(torch.equal(weights[name], other) for name, other in others.items())
-    trees = asked(tree) if isinstance(tree, NodeTask) else tree_logits_of(both)
+    trees = asked(tree) if isinstance(tree, NodeTask) else tree_logits_of(cast(LinkTask, both))
     np.testing.assert_allclose(asked(both), (asked(alone) + np.clip(trees, -12, 12)) / 2, atol=1e-4)
 
 
@@ -96,7 +99,7 @@ def tree_logits_of(run: LinkTask) -> NDArray[np.float64]:
     model, part = LinkModel.open(run.folder, CPU), run.split.test
     rows = ranked_statistics(run.store.as_of(part.as_of), model.preprocessing)
     assert rows is not None
-    return np.asarray(model.network.tree(rows(part.src, part.dst)))
+    return np.asarray(cast(HybridPredictor, model.network).tree(rows(part.src, part.dst)))
 
 
 def test_the_trees_read_neighbour_labels_in_exact_and_sampled_scores(shops: Store, tmp_path: Path) -> None:
@@ -189,7 +192,7 @@ def test_any_variant_of_gtea_can_be_the_network(visits: Store, shops: Store, tmp
         assert made.config["run"]["model"]["time_encoding"] == model_config(variant).time_encoding
         opened = (NodeModel if run is nodes else LinkModel).open(run.folder, CPU)
         assert isinstance(opened.network, kind)
-        assert len(opened.network.tree.tree_root) > 0
+        assert len(cast(Tensor, opened.network.tree.tree_root)) > 0
         answers = asked(run)
         assert np.isfinite(answers).all()
         np.testing.assert_allclose(answers, asked(run, ScoringOptions(sampled=True)), atol=1e-4)
@@ -223,7 +226,7 @@ def test_exact_scores_hear_the_tree_as_sampled_ones_do(run_of: Callable[..., Run
     else:
         pairs, src, dst = LinkModel.open(run.folder, CPU), run.split.test.src, run.split.test.dst
         assert isinstance(pairs.network, HybridPredictor)
-        assert len(pairs.network.tree.tree_root) == 100
+        assert len(cast(Tensor, pairs.network.tree.tree_root)) == 100
         scores = [pairs.probabilities(store, cut, src, dst, options) for options in (ScoringOptions(), sampled)]
     np.testing.assert_allclose(scores[0], scores[1], atol=1e-5)
 

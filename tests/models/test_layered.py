@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from tests.models.examples import SMALL, batch_with_degrees, event_batch
@@ -19,7 +21,7 @@ LAYERED = [GCN, GraphSAGE, GAT, ECConv, EGNN, TGAT]
 
 
 @pytest.mark.parametrize("build", LAYERED, ids=lambda build: build.__name__)
-def test_every_weight_gets_a_gradient_and_comes_from_the_generator(build) -> None:
+def test_every_weight_gets_a_gradient_and_comes_from_the_generator(build: Any) -> None:
     state = torch.get_rng_state()
     first, again, other = (build(SMALL, SPEC, seeded(seed)) for seed in (0, 0, 1))
     assert torch.equal(torch.get_rng_state(), state)
@@ -32,7 +34,7 @@ def test_every_weight_gets_a_gradient_and_comes_from_the_generator(build) -> Non
 
 
 @pytest.mark.parametrize("build", LAYERED, ids=lambda build: build.__name__)
-def test_a_classifier_answers_for_the_seeds_alone(build) -> None:
+def test_a_classifier_answers_for_the_seeds_alone(build: Any) -> None:
     batch = event_batch(dtype=torch.float32) if build is TGAT else batch_with_degrees(dtype=torch.float32)
     network = BaselineClassifier(build, SMALL, SPEC, 5, 0).eval()
     assert network(batch).shape == (batch.num_within[0], 5)

@@ -9,7 +9,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -249,12 +249,18 @@ def test_the_library_starts_no_more_threads_than_asked_for(training: Training) -
 def test_what_is_saved_goes_back_as_soon_as_it_can(training: Training, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the backward pass, though the loss is still alive; and with a graph that is dropped without one."""
     library = importlib.import_module("gtea_kernels.library")
-    release, released = library.release, []
-    monkeypatch.setattr(library, "release", lambda address: (released.append(address), release(address)))
+    release = library.release
+    released: list[Any] = []
+
+    def recorded(address: Any) -> None:
+        released.append(address)
+        release(address)
+
+    monkeypatch.setattr(library, "release", recorded)
 
     def run() -> Tensor:
         (h,) = COMPILED.last_h(training.x, training.offset, [[training.layer]])
-        return h.sum()
+        return cast(Tensor, h.sum())
 
     loss = run()
     assert released == []

@@ -29,8 +29,7 @@ def test_the_papers_link_head_is_the_default_and_reads_no_history() -> None:
 
 def test_a_pair_in_either_order() -> None:
     symmetric, ordered = (
-        link_head(ModelConfig(d_node=6, d_edge=5, link_head=kind), 5, 0, seeded())  # type: ignore[arg-type]
-        for kind in ("pair", "ordered_pair")
+        link_head(ModelConfig(d_node=6, d_edge=5, link_head=kind), 5, 0, seeded()) for kind in ("pair", "ordered_pair")
     )
     assert torch.allclose(symmetric(Z_U, Z_V, E_TILDE), symmetric(Z_V, Z_U, E_TILDE))
     assert not torch.allclose(ordered(Z_U, Z_V, E_TILDE), ordered(Z_V, Z_U, E_TILDE))
@@ -80,6 +79,7 @@ def test_votes_of_known_classes_count_alike_for_every_class() -> None:
     told = torch.rand(4, 8, generator=seeded(4))
     swapped = told[:, [0, 1, 3, 2, 4, 6, 5, 7]]
     assert head.vote is not None
+    assert head.bins is not None
     torch.nn.init.zeros_(head.bins.into.weight)  # what is left of the ranks are the votes
     assert torch.equal(head(Z_U, told), head(Z_U, 1 - told))  # which begin at nothing
     torch.nn.init.normal_(head.vote.into.weight, generator=seeded(5))

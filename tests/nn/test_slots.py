@@ -22,7 +22,8 @@ def test_a_batch_and_a_graph_give_the_same_slots() -> None:
 
 
 def test_the_first_targets_own_a_prefix() -> None:
-    slots = Slots.of_graph(torch.tensor([0, 2, 2, 3]), *torch.arange(6).view(2, 3), torch.ones(3))
+    neighbour, edge = torch.arange(6).view(2, 3)
+    slots = Slots.of_graph(torch.tensor([0, 2, 2, 3]), neighbour, edge, torch.ones(3))
     assert slots.first(2).neighbour.tolist() == [0, 1]
     assert slots.first(1).edge.tolist() == [3, 4]
     assert slots.first(0).alpha.tolist() == []

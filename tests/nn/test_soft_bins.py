@@ -39,7 +39,7 @@ def test_it_can_learn_a_step_where_a_line_cannot() -> None:
     for _ in range(300):
         optimiser.zero_grad()
         loss = torch.nn.functional.mse_loss(module(ranks), wanted)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         optimiser.step()
     line = torch.linalg.lstsq(torch.cat([ranks, torch.ones_like(ranks)], 1), wanted).solution
     straight = torch.nn.functional.mse_loss(torch.cat([ranks, torch.ones_like(ranks)], 1) @ line, wanted)

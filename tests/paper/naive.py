@@ -7,6 +7,7 @@ their common edge. Parameters are read from the model under test; how they are u
 from __future__ import annotations
 
 import math
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -18,7 +19,7 @@ from gtea.nn.encoders.self_attention import SelfAttention
 from gtea.nn.encoders.sequence_encoder import SequenceEncoder
 from gtea.nn.encoders.transformer import TransformerBlock, TransformerEncoder
 from gtea.nn.linear import MLP
-from gtea.nn.model import GTEA
+from gtea.nn.model import GTEA, AggregationLayer
 from gtea.nn.time2vec import Time2Vec
 
 Event = tuple[Tensor, Tensor]
@@ -41,6 +42,7 @@ def gtea(model: GTEA, graph: Graph, x: list[Tensor], attention: str) -> list[Ten
     """Algorithm 2, line by line: the embeddings of all nodes after the last layer."""
     z = dict(enumerate(x))
     for layer in model.layers:
+        assert isinstance(layer, AggregationLayer)
         z_next = {}
         for u in graph:
             e_tilde = {v: edge_embedding(model.edge_encoder, events) for v, events in graph[u]}
@@ -117,7 +119,7 @@ def transformer(encoder: TransformerEncoder, events: list[Tensor]) -> Tensor:
         position = len(events) - 1 - k
         rows.append(encoder.into.weight @ event + encoder.into.bias + position_encoding(position, encoder.d_edge))
     for block in encoder.below:
-        rows = transformer_block(block, rows)
+        rows = transformer_block(cast(TransformerBlock, block), rows)
     return self_attention(encoder.top, rows)[-1]
 
 
@@ -145,7 +147,7 @@ def self_attention(attention: SelfAttention, rows: list[Tensor]) -> list[Tensor]
     """softmax(Q K^T / sqrt(d_query)) V of every head, and the mean over heads."""
     num_heads = attention.num_heads
     d_query = attention.w_q.shape[1] // num_heads
-    answers = []
+    answers: list[Any] = []
     for row in rows:
         heads = []
         for head in range(num_heads):
@@ -197,7 +199,7 @@ def entmax15(z: list[Tensor]) -> list[Tensor]:
     x = sorted((value / 2 for value in z), reverse=True, key=Tensor.item)
     for k in range(len(x), 0, -1):
         mean = sum(x[:k]) / k
-        rest = 1 - sum((value - mean) ** 2 for value in x[:k])
+        rest: Any = 1 - sum((value - mean) ** 2 for value in x[:k])
         if rest >= 0 and mean - torch.sqrt(rest / k) <= x[k - 1]:
             tau = mean - torch.sqrt(rest / k)
             break

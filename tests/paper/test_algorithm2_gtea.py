@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from gtea.models.registry import GTEA_VARIANTS, model_config
 from gtea.nn.batch import Batch
 from gtea.nn.model import GTEA
 
-SMALL = {"d_node": 6, "d_edge": 8, "d_time": 5, "d_mlp": 7}
+SMALL: dict[str, Any] = {"d_node": 6, "d_edge": 8, "d_time": 5, "d_mlp": 7}
 
 
 def check(config: ModelConfig, batch: Batch, dtype: torch.dtype, spec: InputSpec = SPEC) -> None:

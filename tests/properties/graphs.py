@@ -1,10 +1,17 @@
 """Random graphs with a past and a future: what lies at or after the cut can be changed at will."""
 
-import dataclasses
+from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 
 from gtea.store.memory import store_in_memory
+from gtea.store.store import Store
 
 CUT = 100
 PAST = [f"p{i}" for i in range(8)]
@@ -22,7 +29,7 @@ class Event:
     kind: str
 
 
-def events(accounts, kinds, first, last, most):
+def events(accounts: list[str], kinds: list[str], first: int, last: int, most: int) -> SearchStrategy[list[Event]]:
     account = st.sampled_from(accounts)
     event = st.builds(
         Event,
@@ -39,11 +46,11 @@ pasts = events(PAST, ["card", "wire"], 0, CUT - 1, 24)
 futures = events(FUTURE, ["atm", "card", "cash", "wire", "zap"], CUT, 2 * CUT, 10)
 
 
-def columns(rows):
+def columns(rows: Sequence[Event]) -> dict[str, list[Any]]:
     return {field.name: [getattr(row, field.name) for row in rows] for field in dataclasses.fields(Event)}
 
 
-def in_memory(rows, *, directed, extra_nodes):
+def in_memory(rows: Sequence[Event], *, directed: bool, extra_nodes: bool) -> Store:
     table = columns(rows)
     future_nodes = {"a": [99.0, 99.0], "p3x": [-99.0, 0.0]} if extra_nodes else {}
     return store_in_memory(
@@ -58,7 +65,9 @@ def in_memory(rows, *, directed, extra_nodes):
     )
 
 
-def random_events(generator, accounts, kinds, first, last, count):
+def random_events(
+    generator: np.random.Generator, accounts: list[str], kinds: list[str], first: int, last: int, count: int
+) -> list[Event]:
     picks = generator.integers(0, len(accounts), (count, 2))
     return [
         Event(accounts[a], accounts[b], int(t), float(amount), kinds[int(kind)])

@@ -37,7 +37,8 @@ def events(names: Sequence[str], others: Sequence[str], start: int, stop: int, c
 
 
 def store_of(*parts: Rows) -> Store:
-    src, dst, time, amount = ([value for part in parts for value in part[k]] for k in range(4))
+    columns: list[list[Any]] = [[value for part in parts for value in part[k]] for k in range(4)]
+    src, dst, time, amount = columns
     return store_in_memory(src, dst, time, features={"amount": amount})
 
 
@@ -67,7 +68,7 @@ def scores(store: Store, chosen: ModelConfig, what: str) -> bytes:
     if what == "links":
         model = LinkModel(saved, CPU)
         return model.probabilities(store, CUT, nodes, np.roll(nodes, 7)).tobytes()
-    return NodeModel(saved, CPU).probabilities(store, CUT, np.arange(store.num_nodes))[nodes].tobytes()
+    return bytes(NodeModel(saved, CPU).probabilities(store, CUT, np.arange(store.num_nodes))[nodes].tobytes())
 
 
 def saved_model(store: Store, config: RunConfig, what: str) -> SavedModel:

@@ -36,8 +36,14 @@ def test_a_failure_puts_things_back() -> None:
 
 
 def test_a_thread_that_is_there_already_does_not_notice() -> None:
-    ask, found = threading.Event(), []
-    thread = threading.Thread(target=lambda: (ask.wait(), found.append(halved())))
+    ask = threading.Event()
+    found: list[float] = []
+
+    def halve_when_asked() -> None:
+        ask.wait()
+        found.append(halved())
+
+    thread = threading.Thread(target=halve_when_asked)
     thread.start()
     with flush_denormals():
         ask.set()

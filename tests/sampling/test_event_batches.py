@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from gtea.config import FeaturesConfig
 from gtea.features.preprocessing import fit_preprocessing
 from gtea.sampling.event_batches import EventCollator, choose_events, follow_events, gather_events
+from gtea.sampling.neighbours import Strategy
 from gtea.store.account_keys import keys_of_all
-from gtea.store.graph import graph_of
+from gtea.store.graph import Graph, graph_of
 from gtea.store.memory import store_in_memory
-from gtea.store.timeline import timeline_of
+from gtea.store.store import Store
+from gtea.store.timeline import Timeline, timeline_of
+from gtea.store.view import View
 
 NONE = np.zeros(0, dtype=np.uint64)
 
 
-def events_of(view, node: int):
+def events_of(view: View, node: int) -> list[Any]:
     """A node's events before the cut, in time order, by looking through its neighbours: time, other end, sent, row."""
-    found = []
+    found: list[Any] = []
     for other, edge in zip(*(getattr(view.neighbours(node), name) for name in ("nodes", "edges")), strict=True):
         history = view.history_of(int(edge), node)
         gaps = np.diff(history.time, prepend=history.time[:1])
@@ -32,7 +39,9 @@ def events_of(view, node: int):
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("cut", [0, 50, 130, 1000])
-def test_the_timeline_is_every_nodes_events_in_order(random_store, directed: bool, cut: int) -> None:
+def test_the_timeline_is_every_nodes_events_in_order(
+    random_store: Callable[..., Store], directed: bool, cut: int
+) -> None:
     store = random_store(directed=directed)
     view = store.as_of(cut)
     graph = graph_of(view)
@@ -48,7 +57,7 @@ def test_the_timeline_is_every_nodes_events_in_order(random_store, directed: boo
         assert list(read_rows) == expected
 
 
-def test_recent_takes_the_last_events_strictly_before_the_query(random_store) -> None:
+def test_recent_takes_the_last_events_strictly_before_the_query(random_store: Callable[..., Store]) -> None:
     view = random_store().as_of(150)
     timeline = timeline_of(graph_of(view))
     for node in range(0, 30, 3):
@@ -59,7 +68,7 @@ def test_recent_takes_the_last_events_strictly_before_the_query(random_store) ->
             assert times == before[::-1][:5]
 
 
-def test_uniform_draws_distinct_events_and_all_of_them_sometimes(random_store) -> None:
+def test_uniform_draws_distinct_events_and_all_of_them_sometimes(random_store: Callable[..., Store]) -> None:
     store = random_store()
     view = store.as_of(150)
     timeline, keys = timeline_of(graph_of(view)), keys_of_all(store)
@@ -73,13 +82,13 @@ def test_uniform_draws_distinct_events_and_all_of_them_sometimes(random_store) -
     assert len(seen) == sum(event[0] < 100 for event in events_of(view, node))
 
 
-def collator(view, strategy: str, **options) -> EventCollator:
+def collator(view: View, strategy: Strategy, **options: Any) -> EventCollator:
     preprocessing = fit_preprocessing(view, FeaturesConfig(d_random=4), kinds=("given", "random"))
     return EventCollator(view, preprocessing, strategy=strategy, **{"fanout": 4, "num_layers": 2, **options})
 
 
 @pytest.mark.parametrize("strategy", ["uniform", "recent"])
-def test_a_seed_is_given_the_same_in_any_company(random_store, strategy: str) -> None:
+def test_a_seed_is_given_the_same_in_any_company(random_store: Callable[..., Store], strategy: Strategy) -> None:
     made = collator(random_store().as_of(150), strategy)
     together = made.batch(np.arange(30))
     for seed in (0, 7, 29):
@@ -92,7 +101,7 @@ def test_a_seed_is_given_the_same_in_any_company(random_store, strategy: str) ->
             assert (alone.node_features[ours] == together.node_features[theirs]).all()
 
 
-def test_queries_stand_hop_after_hop_and_each_is_led_to_once(random_store) -> None:
+def test_queries_stand_hop_after_hop_and_each_is_led_to_once(random_store: Callable[..., Store]) -> None:
     batch = collator(random_store().as_of(150), "uniform", num_layers=3).batch(np.arange(12))
     within = batch.num_within
     assert within[0] == 12
@@ -110,7 +119,9 @@ rows = st.lists(st.tuples(accounts, accounts, st.integers(0, 99), st.sampled_fro
 
 @settings(max_examples=200, deadline=None)
 @given(past=rows, node=st.integers(0, 5), time=st.integers(0, 100), uniform=st.booleans(), data=st.data())
-def test_a_query_sees_nothing_at_or_after_its_time_at_any_hop(past, node, time, uniform, data) -> None:
+def test_a_query_sees_nothing_at_or_after_its_time_at_any_hop(
+    past: list[tuple[str, str, int, float]], node: int, time: int, uniform: bool, data: st.DataObject
+) -> None:
     """Whatever happens between the query's time and the cut, the tree of events below the query stays as it is."""
     later = data.draw(st.lists(st.tuples(accounts, accounts, st.integers(time, 150), st.just(9.0)), max_size=10))
     before = [row for row in past if row[2] < time]
@@ -126,7 +137,7 @@ def test_a_query_sees_nothing_at_or_after_its_time_at_any_hop(past, node, time, 
     assert trees[0] == trees[1]
 
 
-def below(graph, timeline, keys, node: int, time: int, hops: int):
+def below(graph: Graph, timeline: Timeline, keys: NDArray[np.uint64], node: int, time: int, hops: int) -> Any:
     """All that a query leads to, and when; checks on the way that time only runs backwards."""
     if hops == 0:
         return (node, time)

@@ -1,14 +1,19 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from gtea.errors import UsageError
 from gtea.features.preprocessing import fit_preprocessing
 from gtea.sampling.collate import HistoryReader
+from gtea.store.store import Store
 
 
 @pytest.mark.parametrize("max_events", [0, 1, 3])
 @pytest.mark.parametrize("cut", [0, 100, 1000])
-def test_no_history_is_longer_than_it_says(random_store, cut, max_events):
+def test_no_history_is_longer_than_it_says(random_store: Callable[..., Store], cut: int, max_events: int) -> None:
     store = random_store()
     reader = HistoryReader(store.as_of(cut), fit_preprocessing(store.as_of()), max_events)
     edges = np.arange(store.num_edges)
@@ -18,7 +23,7 @@ def test_no_history_is_longer_than_it_says(random_store, cut, max_events):
     assert cut < 1000 or (lengths == bound).all()
 
 
-def test_negative_lengths_are_refused(random_store):
+def test_negative_lengths_are_refused(random_store: Callable[..., Store]) -> None:
     store = random_store()
     with pytest.raises(UsageError, match=r"max_events: must not be negative \(got -1\)"):
         HistoryReader(store.as_of(), fit_preprocessing(store.as_of()), -1)

@@ -1,3 +1,7 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
 import numpy as np
 import pytest
 
@@ -5,15 +9,19 @@ from gtea.errors import DataError
 from gtea.sampling.negatives import NegativeSampler, linked
 from gtea.store.graph import graph_of
 from gtea.store.memory import store_in_memory
+from gtea.store.store import Store
+from gtea.store.view import View
 
 
-def partners(view, node):
+def partners(view: View, node: int) -> set[int]:
     return {int(other) for other in view.neighbours(node).nodes}
 
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("cut", [30, 120])
-def test_negatives_are_receivers_without_a_past_with_the_source(random_store, directed, cut):
+def test_negatives_are_receivers_without_a_past_with_the_source(
+    random_store: Callable[..., Store], directed: bool, cut: int
+) -> None:
     view = random_store(num_events=300, num_accounts=40, directed=directed).as_of(cut)
     sampler = NegativeSampler(view, seed=3)
     arrays = view.arrays
@@ -29,14 +37,14 @@ def test_negatives_are_receivers_without_a_past_with_the_source(random_store, di
 
 
 @pytest.mark.parametrize("directed", [False, True])
-def test_linked_is_what_the_view_says(random_store, directed):
+def test_linked_is_what_the_view_says(random_store: Callable[..., Store], directed: bool) -> None:
     view = random_store(directed=directed).as_of(60)
     graph = graph_of(view)
     for u in range(0, 31, 3):
         assert {v for v in range(31) if linked(graph, u, v)} == partners(view, u)
 
 
-def shop(num_items, bought):
+def shop(num_items: int, bought: Sequence[int]) -> Store:
     """User "u" has bought some items, a rival has bought all."""
     items = [f"item-{i:03d}" for i in range(num_items)]
     src, dst = ["rival"] * num_items + ["u"] * len(bought), items + [items[i] for i in bought]
@@ -46,7 +54,7 @@ def shop(num_items, bought):
 @pytest.mark.parametrize(
     ("num_items", "bought"), [(5, [1, 3]), (200, list(range(197)))], ids=["by trying", "by counting"]
 )
-def test_every_item_is_equally_likely(num_items, bought):
+def test_every_item_is_equally_likely(num_items: int, bought: list[int]) -> None:
     store = shop(num_items, bought)
     user = np.full(9_000, store.node("u"))
     drawn = NegativeSampler(store.as_of(), seed=1).draw(user, np.arange(9_000))
@@ -55,7 +63,7 @@ def test_every_item_is_equally_likely(num_items, bought):
     assert ((counts - 3_000) ** 2 / 3_000).sum() < 13.8  # 2 degrees of freedom, p = 0.001
 
 
-def test_a_draw_belongs_to_its_pair_and_epoch():
+def test_a_draw_belongs_to_its_pair_and_epoch() -> None:
     store = shop(50, [0])
     sampler = NegativeSampler(store.as_of(), seed=1)
     user = np.full(100, store.node("u"))
@@ -65,24 +73,24 @@ def test_a_draw_belongs_to_its_pair_and_epoch():
     assert not np.array_equal(NegativeSampler(store.as_of(), seed=2).draw(user, np.arange(100), epoch=2), together)
 
 
-def test_a_source_that_has_dealt_with_everybody():
+def test_a_source_that_has_dealt_with_everybody() -> None:
     store = shop(4, [0, 1, 2, 3])
     with pytest.raises(DataError, match="'u': has dealt with all 4 accounts that receive anything before the cut"):
         NegativeSampler(store.as_of()).draw(np.array([store.node("u")]), np.array([0]))
 
 
-def test_a_store_in_which_nobody_receives():
+def test_a_store_in_which_nobody_receives() -> None:
     store = shop(4, [])
     with pytest.raises(DataError, match="'rival': has dealt with all 0 accounts"):
         NegativeSampler(store.as_of(0)).draw(np.array([store.node("rival")]), np.array([0]))
 
 
-def test_no_pairs():
+def test_no_pairs() -> None:
     drawn = NegativeSampler(shop(4, []).as_of()).draw(np.zeros(0, np.int64), np.zeros(0, np.int64))
     assert drawn.tolist() == []
 
 
-def test_who_has_a_negative_at_all():
+def test_who_has_a_negative_at_all() -> None:
     store = shop(40, range(40))
     sampler = NegativeSampler(store.as_of())
     assert sampler.has_negatives(np.array([store.node("u"), store.node("item-003")])).tolist() == [False, True]

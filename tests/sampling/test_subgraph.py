@@ -1,3 +1,7 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -6,9 +10,11 @@ from hypothesis import strategies as st
 from gtea.errors import UsageError
 from gtea.sampling.subgraph import full_subgraph, slots_by_edge
 from gtea.store.graph import graph_of
+from gtea.store.store import Store
+from gtea.store.view import View
 
 
-def within(view, seeds, hops):
+def within(view: View, seeds: list[int], hops: int) -> set[int]:
     """Nodes within so many hops, by walking."""
     found = set(seeds)
     for _ in range(hops):
@@ -19,7 +25,9 @@ def within(view, seeds, hops):
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("cut", [0, 20, 1000])
 @pytest.mark.parametrize("seeds", [[3], [7, 0, 12], []])
-def test_everybody_within_reach_and_all_that_they_look_at(random_store, directed, cut, seeds):
+def test_everybody_within_reach_and_all_that_they_look_at(
+    random_store: Callable[..., Store], directed: bool, cut: int, seeds: list[int]
+) -> None:
     view = random_store(num_events=60, directed=directed).as_of(cut)
     around = full_subgraph(graph_of(view), np.array(seeds, dtype=np.int64), 2)
     assert around.nodes[: len(seeds)].tolist() == seeds
@@ -36,7 +44,7 @@ def test_everybody_within_reach_and_all_that_they_look_at(random_store, directed
         assert set(around.slots_of(range(len(around.offset) - 1))[1][looks]) <= {node}
 
 
-def test_all_nodes_are_the_whole_graph_in_the_stores_order(random_store):
+def test_all_nodes_are_the_whole_graph_in_the_stores_order(random_store: Callable[..., Store]) -> None:
     store = random_store()
     around = full_subgraph(graph_of(store.as_of()), np.arange(store.num_nodes), 3)
     assert around.num_within == (store.num_nodes,) * 4
@@ -45,12 +53,12 @@ def test_all_nodes_are_the_whole_graph_in_the_stores_order(random_store):
     assert around.neighbour.tolist() == store.arrays.slot_neighbour.tolist()
 
 
-def test_seeds_are_named_once(random_store):
+def test_seeds_are_named_once(random_store: Callable[..., Store]) -> None:
     with pytest.raises(UsageError, match="seeds: must be distinct"):
         full_subgraph(graph_of(random_store().as_of()), np.array([1, 1]), 2)
 
 
-def test_all_nodes_in_order_see_what_they_see_in_any_order(random_store):
+def test_all_nodes_in_order_see_what_they_see_in_any_order(random_store: Callable[..., Store]) -> None:
     view = random_store().as_of(100)
     graph, everybody = graph_of(view), np.arange(view.store.num_nodes)
     straight, reverse = full_subgraph(graph, everybody, 2), full_subgraph(graph, everybody[::-1], 2)

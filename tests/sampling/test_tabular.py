@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 
@@ -12,9 +14,10 @@ from gtea.features.pair_statistics import PAIR_STATISTICS, PairStatistics
 from gtea.features.preprocessing import fit_preprocessing
 from gtea.sampling.tabular import NodeRows, PairRecency, PairRows
 from gtea.store.memory import store_in_memory
+from gtea.store.store import Store
 
 
-def test_node_rows_are_features_and_neighbour_labels(random_store) -> None:
+def test_node_rows_are_features_and_neighbour_labels(random_store: Callable[..., Store]) -> None:
     store = random_store()
     view, nodes = store.as_of(120), np.array([4, 0, 9])
     labels = neighbour_labels_of(store, np.arange(10), np.arange(10) % 2, ["bad", "good"])
@@ -28,7 +31,7 @@ def test_node_rows_are_features_and_neighbour_labels(random_store) -> None:
     assert torch.equal(without, rows[:, : without.shape[1]])
 
 
-def test_pair_rows_are_statistics_as_they_are(random_store) -> None:
+def test_pair_rows_are_statistics_as_they_are(random_store: Callable[..., Store]) -> None:
     view, src, dst = random_store().as_of(120), np.array([1, 2, 3]), np.array([2, 9, 3])
     fitted = fit_preprocessing(view)
     rows = PairRows(view, fitted).batch(src, dst)

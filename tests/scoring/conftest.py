@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from gtea.config import FeaturesConfig, ModelConfig, RunConfig, SamplingConfig
+from gtea.config.run_config import NodeKind
 from gtea.features.preprocessing import Preprocessing, fit_preprocessing, input_spec
 from gtea.nn.model import GTEA
 from gtea.sampling.collate import Collator
@@ -73,7 +74,9 @@ class Case:
 def case_of() -> Callable[..., Case]:
     def make(store: Store, model: ModelConfig, *, cut: int = CUT, max_events: int = 5) -> Case:
         view = store.as_of(cut)
-        kinds = ("statistics", "random") if store.node_features is None else ("given", "statistics", "random")
+        kinds: tuple[NodeKind, ...] = (
+            ("statistics", "random") if store.node_features is None else ("given", "statistics", "random")
+        )
         preprocessing = fit_preprocessing(view, FeaturesConfig(d_random=3), kinds=kinds)
         gtea = GTEA(model, input_spec(preprocessing), torch.Generator().manual_seed(3))
         with torch.no_grad():

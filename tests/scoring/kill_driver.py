@@ -11,11 +11,12 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 
+from gtea.nn.model import GTEA
 from gtea.scoring.edge_cache import edge_cache
 from gtea.scoring.exact import ExactEmbedder
 from gtea.scoring.scorer import NodeModel
@@ -43,7 +44,7 @@ def main() -> None:
     view = store.as_of()
     with edge_cache(cache, model.saved, store, view.cut, chunk=chunk) as kept:
         embedder = ExactEmbedder(
-            model.network.gtea, view, model.preprocessing, model.config, torch.device("cpu"), cache=kept,
+            cast(GTEA, model.network.gtea), view, model.preprocessing, model.config, torch.device("cpu"), cache=kept,
             progress=progress,
         )  # fmt: skip
         embedder.embed(np.arange(store.num_nodes))

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -23,6 +23,8 @@ from gtea.features.preprocessing import input_spec, preprocessing_for
 from gtea.ingestion.ingest import ingest
 from gtea.models.gtea import GTEANodeClassifier
 from gtea.models.model_folder import SavedModel, load_model, save_model
+from gtea.nn.encoders.lstm import LSTMEncoder
+from gtea.nn.model import GTEA
 from gtea.scoring.edge_cache import edge_cache, model_digest
 from gtea.scoring.exact import ExactEmbedder
 from gtea.scoring.options import EXACT, ScoringOptions
@@ -46,7 +48,9 @@ class Ready:
     def embed(self, cache: Path, nodes: Any = None, *, cut: int | None = None) -> torch.Tensor:
         view, model = self.store.as_of(cut), self.model
         with edge_cache(cache, model.saved, self.store, view.cut, chunk=CHUNK) as kept:
-            embedder = ExactEmbedder(model.network.gtea, view, model.preprocessing, model.config, CPU, cache=kept)
+            embedder = ExactEmbedder(
+                cast(GTEA, model.network.gtea), view, model.preprocessing, model.config, CPU, cache=kept
+            )
             return embedder.embed(self.everybody if nodes is None else np.asarray(nodes))
 
 
@@ -98,7 +102,8 @@ def test_kept_embeddings_are_really_read(ready: Ready, tmp_path: Path) -> None:
     before = ready.embed(tmp_path / "c")
     other = dataclasses.replace(ready, model=NodeModel(ready.model.saved, CPU))
     with torch.no_grad():
-        other.model.network.gtea.edge_encoder.enc_i.b[0].add_(1)
+        encoder = cast(GTEA, other.model.network.gtea).edge_encoder.enc_i
+        cast(LSTMEncoder, encoder).b[0].add_(1)
     assert torch.equal(other.embed(tmp_path / "c"), before)
     assert not torch.equal(other.embed(tmp_path / "other"), before)
 

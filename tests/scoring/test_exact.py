@@ -22,7 +22,7 @@ from gtea.scoring.exact import ExactEmbedder, target_runs
 from gtea.store.memory import store_in_memory
 
 CPU = torch.device("cpu")
-SMALL = {"d_node": 6, "d_edge": 8, "d_time": 5, "d_mlp": 7}
+SMALL: dict[str, Any] = {"d_node": 6, "d_edge": 8, "d_time": 5, "d_mlp": 7}
 every_variant = pytest.mark.parametrize("name", GTEA_VARIANTS)
 every_attention = pytest.mark.parametrize("attention", ["sparsemax", "softmax", "entmax15"])
 both_directions = pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
@@ -185,7 +185,7 @@ def test_no_batch_holds_more_events_than_it_may(make_store: Any, case_of: Any, m
         return histories
 
     monkeypatch.setattr(HistoryReader, "read", counted)
-    limits = {"max_slots": 1000, "max_events": 9}
+    limits: dict[str, Any] = {"max_slots": 1000, "max_events": 9}
     monkeypatch.setattr("gtea.scoring.exact.EdgePass", functools.partial(EdgePass, **limits))
     torch.testing.assert_close(exact(case), expected, atol=1e-6, rtol=0)
     assert len(sizes) > 10

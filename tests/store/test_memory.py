@@ -1,4 +1,7 @@
+from __future__ import annotations
+
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +12,7 @@ from gtea.store.memory import store_in_memory
 
 
 @pytest.mark.parametrize("directed", [False, True])
-def test_arrays_are_those_of_ingest(tmp_path, directed):
+def test_arrays_are_those_of_ingest(tmp_path: Path, directed: bool) -> None:
     generator = np.random.default_rng(3)
     names = np.array(["a", "B", "10", "9", "é", "zz", "Z"])
     src, dst = names[generator.integers(0, 7, 200)].tolist(), names[generator.integers(0, 7, 200)].tolist()
@@ -59,7 +62,7 @@ def test_arrays_are_those_of_ingest(tmp_path, directed):
     assert (on_disk.features, on_disk.categorical) == (in_memory.features, in_memory.categorical)
 
 
-def test_no_events():
+def test_no_events() -> None:
     store = store_in_memory([], [], [], nodes={"alone": [1.0]}, node_features=["x"])
     assert store.num_nodes == 1
     assert store.as_of().degree("alone") == 0

@@ -7,12 +7,12 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gtea.store.strings import merge_tables, table_from
+from gtea.store.strings import StringTable, merge_tables, table_from
 
 texts = st.lists(st.text(max_size=4), max_size=30)
 
 
-def table(strings: list[str]):
+def table(strings: list[str]) -> StringTable:
     return table_from([pa.array(strings, pa.large_string())])
 
 

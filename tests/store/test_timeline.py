@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from gtea.store.graph import graph_of
+from gtea.store.store import Store
 from gtea.store.timeline import timeline_of
 
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("cut", [0, 60, 500])
-def test_it_holds_what_the_views_histories_hold(random_store, directed: bool, cut: int) -> None:
+def test_it_holds_what_the_views_histories_hold(random_store: Callable[..., Store], directed: bool, cut: int) -> None:
     view = random_store(num_events=150, directed=directed).as_of(cut)
     timeline = timeline_of(graph_of(view))
     assert timeline.offset[-1] == len(timeline.time)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -57,7 +58,7 @@ def test_the_order_of_rows_changes_nothing(shop: Store) -> None:
         ({"note": 2, "id": 0, "class": 1}, {"account": "id", "label": "class"}),
     ],
 )
-def test_which_column_is_which(columns: dict[str, int], named: dict[str, str], shop: Store) -> None:
+def test_which_column_is_which(columns: dict[str, int], named: dict[str, Any], shop: Store) -> None:
     values = [["a1", "a2"], ["u", "v"], ["?", "!"]]
     frame = pa.table({name: values[number] for name, number in columns.items()})
     assert by_name(read_labels(frame, shop, **named), shop) == {"a1": "u", "a2": "v"}

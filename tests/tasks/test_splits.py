@@ -16,7 +16,7 @@ from gtea.errors import DataError, UsageError
 from gtea.ingestion.ingest import ingest
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels, read_labels
-from gtea.tasks.splits import Split, boundaries, first_events, stratified_folds, temporal_split, validation_split
+from gtea.tasks.splits import Part, Split, boundaries, first_events, stratified_folds, temporal_split, validation_split
 
 
 def labels_of(store: Store, words: Sequence[str], known_at: Sequence[int] | None = None) -> Labels:
@@ -30,6 +30,11 @@ def names(store: Store, labels: Labels, index: np.ndarray) -> list[str]:
     return [store.account(int(node)) for node in labels.nodes[index]]
 
 
+def held_out(split: Split) -> Part:
+    assert split.test is not None
+    return split.test
+
+
 ALTERNATE = ["x", "y"] * 10
 
 
@@ -38,7 +43,7 @@ def test_accounts_are_split_by_their_first_event(shop: Store) -> None:
     split = temporal_split(labels, shop)
     assert names(shop, labels, split.train.index) == [f"a{i}" for i in range(12)]
     assert names(shop, labels, split.validation.index) == [f"a{i}" for i in range(12, 16)]
-    assert names(shop, labels, split.test.index) == [f"a{i}" for i in range(16, 20)]
+    assert names(shop, labels, held_out(split).index) == [f"a{i}" for i in range(16, 20)]
     # a12 appears at 120, a16 at 160; the last event is at 190.
     assert [part.as_of for part in split.parts.values()] == [120, 160, 191]
     for part in split.parts.values():
@@ -63,9 +68,9 @@ def test_an_earlier_as_of_moves_everything_before_it(shop: Store) -> None:
     split = temporal_split(labels, shop, as_of=100)
     # a10 has its first event at exactly 100: it has no history yet.
     assert split.left_out["no_event_yet"] == 10
-    assert names(shop, labels, split.test.index) == ["a8", "a9"]
+    assert names(shop, labels, held_out(split).index) == ["a8", "a9"]
     assert [part.as_of for part in split.parts.values()] == [60, 80, 100]
-    assert temporal_split(labels, shop, as_of=10_000).test.as_of == 10_000
+    assert held_out(temporal_split(labels, shop, as_of=10_000)).as_of == 10_000
 
 
 def test_the_future_changes_no_split(shop: Store, store_of: Callable[..., Store]) -> None:
@@ -109,21 +114,21 @@ def test_labels_known_too_late_are_not_used(shop: Store) -> None:
     assert "a4" in names(shop, labels, split.train.index)
     assert split.left_out == {"no_event_yet": 0, "label_not_known_yet": 1, "label_known_after_its_part": 1}
     folds = stratified_folds(labels, shop, k=3)
-    assert {len(fold.train) + len(fold.validation) + len(fold.test) for fold in folds} == {19}
+    assert {len(fold.train) + len(fold.validation) + len(held_out(fold)) for fold in folds} == {19}
 
 
 def test_folds_are_the_papers(shop: Store) -> None:
     labels = labels_of(shop, ["x"] * 14 + ["y"] * 6)
     folds = stratified_folds(labels, shop)
     assert len(folds) == 5
-    tests = [set(fold.test.index.tolist()) for fold in folds]
+    tests = [set(held_out(fold).index.tolist()) for fold in folds]
     assert set.union(*tests) == set(range(20))
     assert sum(map(len, tests)) == 20
     for i, fold in enumerate(folds):
         assert [len(part) for part in fold.parts.values()] == [12, 4, 4]
         assert set(fold.validation.index.tolist()) == tests[(i + 1) % 5]
         assert set(fold.train.index.tolist()) == set(range(20)) - tests[i] - tests[(i + 1) % 5]
-        assert fold.test.classes["y"] in (1, 2)
+        assert held_out(fold).classes["y"] in (1, 2)
         assert {part.as_of for part in fold.parts.values()} == {191}
         assert fold.name == f"fold {i + 1} of 5"
 
@@ -132,7 +137,7 @@ def test_folds_come_from_the_seed_alone(shop: Store) -> None:
     labels = labels_of(shop, ALTERNATE)
 
     def tests(folds: Sequence[Split]) -> list[list[int]]:
-        return [fold.test.index.tolist() for fold in folds]
+        return [held_out(fold).index.tolist() for fold in folds]
 
     assert tests(stratified_folds(labels, shop, seed=3)) == tests(stratified_folds(labels, shop, seed=3))
     assert tests(stratified_folds(labels, shop, seed=3)) != tests(stratified_folds(labels, shop, seed=4))
@@ -144,10 +149,10 @@ def test_folds_are_even_in_size_and_class(targets: list[int], k: int, seed: int)
     words = np.array(targets)
     labels = Labels(np.arange(len(words)), words, ("a", "b", "c", "d"), None, {})
     folds = stratified_folds(labels, _EverybodyAtZero(len(words)), k=k, seed=seed)  # type: ignore[arg-type]
-    sizes = [len(fold.test) for fold in folds]
+    sizes = [len(held_out(fold)) for fold in folds]
     assert max(sizes) - min(sizes) <= 1
     for name in labels.classes:
-        counts = [fold.test.classes[name] for fold in folds]
+        counts = [held_out(fold).classes[name] for fold in folds]
         assert max(counts) - min(counts) <= 1
 
 
@@ -214,8 +219,8 @@ def test_the_phishing_accounts_as_in_the_paper(data_folder: Path, tmp_path: Path
     assert labels.report["classes"] == {"normal": 1700, "phishing": 1660}
     split = temporal_split(labels, store)
     assert [len(part) for part in split.parts.values()] == [2016, 672, 672]
-    assert split.train.as_of < split.validation.as_of < split.test.as_of == store.end
-    assert [len(fold.test) for fold in stratified_folds(labels, store)] == [672] * 5
+    assert split.train.as_of < split.validation.as_of < held_out(split).as_of == store.end
+    assert [len(held_out(fold)) for fold in stratified_folds(labels, store)] == [672] * 5
 
 
 def test_the_latest_accounts_validate_on_the_same_graph(shop: Store) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ from gtea.models.registry import BASELINES, MODELS, model_config
 from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels, labels_from_arrays, positive_class
-from gtea.tasks.link_split import split_links
+from gtea.tasks.link_split import LinkPart, split_links
 from gtea.tasks.splits import temporal_split
 from gtea.training.fit import train_task
 from gtea.training.link_task import LinkTask
@@ -151,7 +151,7 @@ def test_a_run_that_is_fitted_at_once_can_be_resumed(store: Store, tmp_path: Pat
 def test_the_future_changes_neither_weights_nor_scores(store: Store, tmp_path: Path, task: str, family: str) -> None:
     """Other partners, other amounts and accounts never heard of, from a moment on that training doesn't reach."""
     run = RUNS[task](store, tmp_path / "a", family)
-    cut = 240 if task == "nodes" else run.split.test.window[0]
+    cut = 240 if task == "nodes" else cast(LinkPart, run.split.test).window[0]
     rows = [
         (src, dst, time, amount) if time < cut else (("i00x", "u00")[time % 2], f"i{time % 7}", time, 1e6)
         for src, dst, time, amount in habits()
@@ -217,7 +217,7 @@ def test_a_tree_has_the_statistics_besides_the_node_table_and_no_ages(store: Sto
 
 
 def test_links_are_foretold_with_ages_and_accounts_without(gtea: Any, store: Store, tmp_path: Path) -> None:
-    words = ("train", store.path, "--task", "links", "--variant", "tree", "--out")
+    words: tuple[object, ...] = ("train", store.path, "--task", "links", "--variant", "tree", "--out")
     assert gtea(*words, tmp_path / "on").code == 0
     assert gtea(*words, tmp_path / "off", "--set", "features.recency=false").code == 0
     on, off = (json.loads((tmp_path / name / "preprocessing.json").read_text()) for name in ("on", "off"))
@@ -228,7 +228,7 @@ def test_links_are_foretold_with_ages_and_accounts_without(gtea: Any, store: Sto
 
 
 def test_accounts_are_told_what_stayed_and_links_are_not(gtea: Any, store: Store, tmp_path: Path) -> None:
-    words = ("train", store.path, "--task", "links", "--variant", "tree", "--out")
+    words: tuple[object, ...] = ("train", store.path, "--task", "links", "--variant", "tree", "--out")
     assert gtea(*words, tmp_path / "off").code == 0
     assert gtea(*words, tmp_path / "on", "--set", "features.net_flow=true").code == 0
     on, off = (json.loads((tmp_path / name / "preprocessing.json").read_text()) for name in ("on", "off"))
@@ -247,7 +247,16 @@ def test_from_the_command_line(gtea: Any, store: Store, shops: Store, tmp_path: 
     metrics_of = json.loads(gtea("evaluate", model, shops.path, "--labels", labels, "--json").out)
     assert metrics_of["metrics"]["accuracy"] >= 0.9
     assert "210 accounts as of" in gtea("score", model, shops.path, "--out", tmp_path / "scores.csv").out
-    words = ("train", store.path, "--task", "links", "--variant", "edgebank", "--out", tmp_path / "bank")
+    words: tuple[object, ...] = (
+        "train",
+        store.path,
+        "--task",
+        "links",
+        "--variant",
+        "edgebank",
+        "--out",
+        tmp_path / "bank",
+    )
     assert "test average_precision" in gtea(*words).out
     (tmp_path / "pairs.csv").write_text("src,dst\nu00,i7\nu00,i0\n")
     words = ("score", tmp_path / "bank", store.path, "--pairs", tmp_path / "pairs.csv", "--json")

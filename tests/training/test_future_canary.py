@@ -102,7 +102,15 @@ def test_through_the_shell(gtea: Callable[..., Any], canary: Canary, tmp_path: P
 @pytest.mark.slow
 @pytest.mark.parametrize("as_of", [CUT, END])
 def test_through_the_estimator(canary: Canary, as_of: int) -> None:
-    sizes = {"d_node": 8, "d_edge": 8, "fanout": 4, "max_events": 8, "epochs": 8, "lr": 0.02, "device": "cpu"}
+    sizes: dict[str, Any] = {
+        "d_node": 8,
+        "d_edge": 8,
+        "fanout": 4,
+        "max_events": 8,
+        "epochs": 8,
+        "lr": 0.02,
+        "device": "cpu",
+    }
     model = GTEAClassifier(canary.store, as_of=as_of, **sizes)
     model.fit(canary.accounts[:TRAINED], canary.guilty[:TRAINED])
     chances = model.predict_proba(canary.accounts[TRAINED:])[:, 1]

@@ -70,7 +70,9 @@ def test_labels_outside_the_training_part_change_no_weight_and_no_score(
     letters: Store, tmp_path: Path, family: str
 ) -> None:
     labels = departments(letters)
-    test = stratified_folds(labels, letters, k=5)[0].test.index
+    part = stratified_folds(labels, letters, k=5)[0].test
+    assert part is not None
+    test = part.index
     targets = labels.targets.copy()
     targets[test] = (targets[test] + 1) % 3
     made = []

@@ -40,7 +40,10 @@ def test_folds_are_asked_for_by_their_number(payments: Any) -> None:
     for number, expected in enumerate(folds):
         request = NodeRequest.read(payments.store.path, payments.labels, fold=Fold(number, 4))
         assert request.split().describe() == expected.describe()
-        assert np.array_equal(request.split().test.index, expected.test.index)
+        found = request.split().test
+        assert found is not None
+        assert expected.test is not None
+        assert np.array_equal(found.index, expected.test.index)
     assert by_time.split().describe() != folds[0].describe()
 
 

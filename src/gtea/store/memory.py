@@ -6,7 +6,7 @@ validated, hashed or written, and everything must fit in memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ def store_in_memory(
     *,
     features: dict[str, ArrayLike] | None = None,
     categorical: dict[str, Sequence[str]] | None = None,
-    nodes: dict[str, Sequence[float]] | None = None,
+    nodes: Mapping[str, Sequence[float]] | None = None,
     node_features: Sequence[str] = (),
     unit: str = "s",
     directed: bool = False,
@@ -149,7 +149,7 @@ def _slot_arrays(arrays: dict[str, NDArray[Any]], num_nodes: int) -> dict[str, N
     }
 
 
-def _node_arrays(nodes: dict[str, Sequence[float]], ids: StringTable, width: int) -> dict[str, NDArray[Any]]:
+def _node_arrays(nodes: Mapping[str, Sequence[float]], ids: StringTable, width: int) -> dict[str, NDArray[Any]]:
     features = np.zeros((len(ids), width), dtype=np.float32)
     present = np.zeros(len(ids), dtype=np.uint8)
     rows = ids.find_many(list(nodes))

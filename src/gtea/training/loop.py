@@ -129,7 +129,7 @@ def _step(
     state.network.train()
     state.optimiser.zero_grad(set_to_none=True)
     loss = loss_of(items, batch)
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss.backward()
     nn.utils.clip_grad_norm_(state.network.parameters(), _CLIP_NORM)
     state.optimiser.step()
     value = float(loss.detach())

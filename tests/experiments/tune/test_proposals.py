@@ -20,7 +20,8 @@ def searched(
     kind: Kind, space: Space, trials: int, seed: int = 0, worth: Callable[[dict[str, Any]], float] = lambda s: 0.5
 ) -> list[Trial]:
     """A search in which trials cost nothing."""
-    propose, made = proposer(kind, space), []
+    propose = proposer(kind, space)
+    made: list[Trial] = []
     while len(made) < trials and (settings := propose(space, seed, made)) is not None:
         state: Any = "pruned" if len(made) % 4 == 3 else "finished"
         made.append(Trial(len(made) + 1, settings, state, [worth(settings)], 0.0))

@@ -56,7 +56,8 @@ def test_it_says_what_the_twin_says(
     case = case_of(lengths, num_heads, d_query, d, seed)
     *given, gradient, offset = case
     leaves = [tensor.double().requires_grad_() for tensor in given]
-    twin = attend_last(*leaves, offset, segment_ids(offset, len(given[2])))
+    q, k, e = leaves
+    twin = attend_last(q, k, e, offset, segment_ids(offset, len(given[2])))
     twin.backward(gradient.double())
     summed, *gradients = compiled_results(case, instruction_set)
     torch.testing.assert_close(summed.double(), twin.detach(), atol=1e-5, rtol=1e-5)

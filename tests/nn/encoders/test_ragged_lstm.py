@@ -106,7 +106,7 @@ def case_of(
 
 
 def by_kernels(compiled: ModuleType, case: Case) -> list[LSTMState]:
-    states = case.states and [(state.h, state.c) for state in case.states]
+    states: Any = case.states and [(state.h, state.c) for state in case.states]
     return [LSTMState(h, c) for h, c in compiled.lstm(case.x, case.offset, case.encoders, states)]
 
 
@@ -133,9 +133,9 @@ def assert_agrees(compiled: ModuleType, case: Case, instruction_set: str) -> Non
     for one, other in zip(results, expected, strict=True):
         torch.testing.assert_close(one.h.double(), other.h, atol=1e-5, rtol=1e-5)
         torch.testing.assert_close(one.c.double(), other.c, atol=1e-5, rtol=1e-5)
-    for one, other in zip(gradients, gradients_of(theirs, expected), strict=True):
-        largest = float(other.abs().max()) if other.numel() else 0.0
-        torch.testing.assert_close(one.double(), other, atol=1e-4 * largest + 1e-7, rtol=0)
+    for found, wanted in zip(gradients, gradients_of(theirs, expected), strict=True):
+        largest = float(wanted.abs().max()) if wanted.numel() else 0.0
+        torch.testing.assert_close(found.double(), wanted, atol=1e-4 * largest + 1e-7, rtol=0)
 
 
 @pytest.mark.slow
