@@ -25,7 +25,7 @@ store = gtea.ingest(
 x, y = labels["account"].to_numpy(), labels["label"].to_numpy() == "illicit"
 model = gtea.GTEAClassifier(store, epochs=epochs, lr=0.01, batch_size=32, d_node=32, d_edge=32, max_events=16)
 
-# All folds see the same graph and differ in whose labels are known. To be metrics_of on accounts that appear later, as
+# All folds see the same graph and differ in whose labels are known. To be evaluated on accounts that appear later, as
 # a model is in use, run gtea train: it splits by time.
 scores = cross_val_score(model, x, y, cv=3, scoring="average_precision")
 print(f"average precision {scores.mean():.3f} +- {scores.std():.3f}, by chance {y.mean():.3f}")

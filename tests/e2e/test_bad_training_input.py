@@ -198,8 +198,8 @@ def test_unknown_accounts_are_left_out_and_counted_if_asked(gtea: Run, world: Wo
     assert (trained.code, said in trained.out) == (0, True), trained.err
     folds = gtea("train", world.store, *labels, *QUICK, "--folds", 3, "--out", tmp_path / "f")
     assert (folds.code, said in folds.out) == (0, True), folds.err
-    metrics_of = gtea("evaluate", world.nodes, world.store, *labels)
-    assert (metrics_of.code, said in metrics_of.out) == (0, True), metrics_of.err
+    evaluated = gtea("evaluate", world.nodes, world.store, *labels)
+    assert (evaluated.code, said in evaluated.out) == (0, True), evaluated.err
     assert json.loads(gtea("evaluate", world.nodes, world.store, *labels, "--json").out)["labels"]["unknown"] == {
         "accounts": 2, "rows": 3, "first": ["zz", "yy"],
     }  # fmt: skip

@@ -19,7 +19,7 @@ def wikipedia(gtea: Run, data_folder: Path, tmp_path: Path) -> Path:
     return tmp_path / "s"
 
 
-def metrics_of(gtea: Run, store: Path, out: Path, *words: object) -> dict[str, float]:
+def evaluated(gtea: Run, store: Path, out: Path, *words: object) -> dict[str, float]:
     outcome = gtea("train", store, *words, "--out", out, "--json")
     assert outcome.code == 0, outcome.err
     figures: dict[str, float] = json.loads(outcome.out)["test"]
@@ -32,8 +32,8 @@ def test_links_of_wikipedia(
     gtea: Run, wikipedia: Path, tmp_path: Path, protocol: str, seen: float, tree: float
 ) -> None:
     words = ("--task", "links", "--set", f"split.protocol={protocol}", "--variant")
-    assert metrics_of(gtea, wikipedia, tmp_path / "m", *words, "edgebank")["accuracy"] == pytest.approx(seen, abs=5e-4)
-    assert metrics_of(gtea, wikipedia, tmp_path / "n", *words, "tree")["accuracy"] > tree
+    assert evaluated(gtea, wikipedia, tmp_path / "m", *words, "edgebank")["accuracy"] == pytest.approx(seen, abs=5e-4)
+    assert evaluated(gtea, wikipedia, tmp_path / "n", *words, "tree")["accuracy"] > tree
 
 
 @pytest.mark.slow
@@ -42,4 +42,4 @@ def test_a_tree_finds_phishing_accounts_of_a_later_time(gtea: Run, data_folder: 
     columns = ("--src", "from", "--dst", "to", "--time", "timestamp", "--features", "value_eth,has_call_data")
     assert gtea("ingest", folder / "transactions.parquet", *columns, "--out", tmp_path / "s").code == 0
     words = ("--labels", folder / "labels.csv", "--variant", "tree")
-    assert metrics_of(gtea, tmp_path / "s", tmp_path / "m", *words)["accuracy"] > 0.92
+    assert evaluated(gtea, tmp_path / "s", tmp_path / "m", *words)["accuracy"] > 0.92

@@ -129,8 +129,8 @@ def test_the_command_line_scores_with_it(
         rows = {row["account"]: float(row[f"p_{fitted.classes_[0]}"]) for row in csv.DictReader(stream)}
     expected = fitted.predict_proba(examples[0])[:, 0]
     np.testing.assert_allclose([rows[account] for account in examples[0]], expected, rtol=1e-9)
-    metrics_of = gtea("evaluate", tmp_path / "m", store.path, "--labels", store.path.parent / "labels.csv", "--json")
-    assert json.loads(metrics_of.out)["accounts"] == len(examples[0])
+    evaluated = gtea("evaluate", tmp_path / "m", store.path, "--labels", store.path.parent / "labels.csv", "--json")
+    assert json.loads(evaluated.out)["accounts"] == len(examples[0])
 
 
 def test_a_model_of_gtea_train_can_be_loaded(

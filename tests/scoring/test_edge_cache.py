@@ -204,16 +204,16 @@ def test_through_the_command_line(gtea: Callable[..., Any], ready: Ready, tmp_pa
 
 
 def test_evaluate_and_score_agree(gtea: Callable[..., Any], ready: Ready, tmp_path: Path) -> None:
-    """Every label made from the scores themselves is metrics_of right."""
+    """Every label made from the scores themselves is evaluated right."""
     out = tmp_path / "s.csv"
     gtea("score", ready.folder / "model", ready.store.path, "--out", out)
     rows = [line.replace('"', "").split(",") for line in out.read_text().splitlines()[1:]]
     threshold = float(rows[len(rows) // 2][1])
     labels = [f"{row[0]},{'a' if float(row[1]) >= threshold else 'b'}" for row in rows]
     (tmp_path / "l.csv").write_text("\n".join(["account,label", *labels]) + "\n")
-    metrics_of = gtea("evaluate", ready.folder / "model", ready.store.path, "--labels", tmp_path / "l.csv", "--json")
-    assert json.loads(metrics_of.out)["metrics"]["roc_auc"] == 1.0
-    assert json.loads(metrics_of.out)["sampled"] is False
+    evaluated = gtea("evaluate", ready.folder / "model", ready.store.path, "--labels", tmp_path / "l.csv", "--json")
+    assert json.loads(evaluated.out)["metrics"]["roc_auc"] == 1.0
+    assert json.loads(evaluated.out)["sampled"] is False
 
 
 def test_a_way_that_can_not_be(tmp_path: Path) -> None:

@@ -125,25 +125,25 @@ def test_edge_by_edge_is_target_by_target(
     """Accounts that deal with themselves, edges beyond the cut, and the same rows whichever way they were made."""
     case = case_of(make_store(directed=directed), small(name, attention=attention))
     around = full_subgraph(HistoryReader(case.view, case.preprocessing, 5).graph, np.arange(14), 2)
-    assert embedder(case)._in_pairs(around)
+    assert embedder(case)._reads_both_ends(around)
     by_edge = exact(case)
     monkeypatch.setattr("gtea.scoring.exact._ROWS_AT_A_TIME", 2)
     assert torch.equal(exact(case), by_edge)
-    monkeypatch.setattr("gtea.scoring.exact._AT_HAND", 0)
-    assert not embedder(case)._in_pairs(around)
+    monkeypatch.setattr("gtea.scoring.exact._BYTES_IN_MEMORY", 0)
+    assert not embedder(case)._reads_both_ends(around)
     torch.testing.assert_close(exact(case), by_edge, atol=1e-6, rtol=0)
 
 
 def test_a_few_accounts_are_not_asked_edge_by_edge(make_store: Any, case_of: Any) -> None:
     case = case_of(make_store(num_events=40), small())
     graph = HistoryReader(case.view, case.preprocessing, 0).graph
-    assert not embedder(case)._in_pairs(full_subgraph(graph, np.array([store_node(case, "loner")]), 1))
+    assert not embedder(case)._reads_both_ends(full_subgraph(graph, np.array([store_node(case, "loner")]), 1))
 
 
 def test_what_the_attention_discards_is_not_embedded(make_store: Any, case_of: Any) -> None:
     case = case_of(make_store(), small())
     around = full_subgraph(HistoryReader(case.view, case.preprocessing, 5).graph, np.arange(14), 2)
-    runs = embedder(case)._fresh(around)
+    runs = embedder(case)._slot_by_slot(around)
     assert all(len(run.e_tilde) == len(run.slots.alpha) for run in runs)
     assert sum(len(run.e_tilde) for run in runs) < len(around.slot)
     assert all((run.slots.alpha > 0).all() for run in runs)
@@ -252,7 +252,7 @@ def test_the_future_changes_nothing(make_store: Any, case_of: Any, directed: boo
 
 
 def test_a_node_named_twice_is_refused(make_store: Any, case_of: Any) -> None:
-    with pytest.raises(UsageError, match="seeds: must be distinct"):
+    with pytest.raises(UsageError, match="nodes: must be distinct"):
         exact(case_of(make_store(), small()), [1, 2, 1])
 
 

@@ -41,7 +41,9 @@ def test_accounts_from_the_highest_score_to_the_lowest(shops: tuple[Store, Path]
     store, model = shops
     done = score_accounts(model, store.path, tmp_path / "scores.parquet", device=CPU)
     table = pq.read_table(tmp_path / "scores.parquet")
-    assert table.column_names == ["account", "score", "rank", "p_small", "p_big"]
+    assert table.column_names == ["account", "score", "rank", "p_small", "p_big", "active"]
+    assert table["active"].to_pylist() == [True] * len(table)
+    assert done["inactive"] == 0
     assert done["accounts"] == len(table) == store.num_nodes
     assert (done["as_of"], done["sampled"]) == (store.end, False)
     assert done["top"] == table.slice(0, 10).to_pylist()
@@ -51,6 +53,16 @@ def test_accounts_from_the_highest_score_to_the_lowest(shops: tuple[Store, Path]
     assert (np.diff(nodes)[np.diff(scores) == 0] > 0).all()
     wanted = NodeModel.open(model, CPU).probabilities(store, store.end, nodes)
     np.testing.assert_array_equal(np.stack([table["p_small"], table["p_big"]], axis=1), wanted)
+
+
+def test_accounts_of_which_nothing_is_known_are_marked(shops: tuple[Store, Path], tmp_path: Path) -> None:
+    store, model = shops
+    first = int(store.arrays.event_time.min())
+    done = score_accounts(model, store.path, tmp_path / "scores.parquet", as_of=str(first), device=CPU)
+    table = pq.read_table(tmp_path / "scores.parquet")
+    assert done["inactive"] == store.num_nodes
+    assert set(table["active"].to_pylist()) == {False}
+    assert len(set(table["score"].to_pylist())) == 1
 
 
 def test_some_accounts_as_of_a_cut(shops: tuple[Store, Path], tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_nothing_there_and_something_damaged(tmp_path: Path) -> None:
     state(0).save(tmp_path)
     path = tmp_path / CHECKPOINT
     path.write_bytes(path.read_bytes()[:-5])
-    with pytest.raises(ModelError, match=r"checkpoint\.safetensors: can't be read .* Delete it to begin the run again"):
+    with pytest.raises(ModelError, match=r"checkpoint\.safetensors: can't be read .* Delete it to restart the run"):
         state(0).load(tmp_path)
 
 

@@ -95,8 +95,8 @@ def test_through_the_shell(gtea: Callable[..., Any], canary: Canary, tmp_path: P
     model, when = tmp_path / "m", ("--as-of", as_of)
     trained = gtea("train", canary.store.path, "--labels", known, *when, *words, "--folds", 3, "--out", model)
     assert trained.code == 0, trained.err
-    metrics_of = gtea("evaluate", model / "fold-1", canary.store.path, "--labels", unseen, *when, "--json")
-    judge(json.loads(metrics_of.out)["metrics"]["roc_auc"], as_of)
+    evaluated = gtea("evaluate", model / "fold-1", canary.store.path, "--labels", unseen, *when, "--json")
+    judge(json.loads(evaluated.out)["metrics"]["roc_auc"], as_of)
 
 
 @pytest.mark.slow

@@ -148,7 +148,7 @@ def trained(gtea: Run, store: Store, tmp_path: Path) -> Path:
     model = tmp_path / "model"
     outcome = gtea("train", store.path, "--task", "links", "--graph-until", 120, *WORDS, "--out", model)
     assert outcome.code == 0, outcome.err
-    assert "test average_precision" in outcome.out
+    assert "  average precision  " in outcome.out
     return model
 
 
@@ -160,7 +160,7 @@ def test_pairs_are_scored_and_ranked(gtea: Run, store: Store, trained: Path, tmp
     assert "3 pairs as of" in outcome.out
     with (tmp_path / "scores.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
-    assert list(rows[0]) == ["src", "dst", "score", "rank"]
+    assert list(rows[0]) == ["src", "dst", "score", "rank", "active"]
     assert [row["rank"] for row in rows] == ["1", "2", "3"]
     scores = [float(row["score"]) for row in rows]
     assert scores == sorted(scores, reverse=True)
@@ -180,9 +180,9 @@ def test_labelled_pairs_judge_a_model(gtea: Run, store: Store, trained: Path, tm
     told = "src,dst,label\n" + "".join(f"u00,{name},{'yes' if name in likeliest else 'no'}\n" for name in ids)
     (tmp_path / "pairs.csv").write_text(told)
     words = ("evaluate", trained, store.path, "--pairs", tmp_path / "pairs.csv")
-    metrics_of = json.loads(gtea(*words, "--json").out)
-    assert metrics_of["pairs"] == 6
-    assert metrics_of["metrics"]["average_precision"] == 1
+    evaluated = json.loads(gtea(*words, "--json").out)
+    assert evaluated["pairs"] == 6
+    assert evaluated["metrics"]["average_precision"] == 1
     assert json.loads(gtea(*words, "--positive", "no", "--json").out)["metrics"]["roc_auc"] == 0
     assert "average_precision" in gtea(*words).out
     outcome = gtea(*words, "--positive", "maybe")

@@ -109,5 +109,5 @@ def test_links_have_no_labels_to_look_up(gtea: Any, letters: Store, tmp_path: Pa
     )
     outcome = gtea(*words)
     assert outcome.code == 2
-    assert "features.neighbour_labels: reads labels of accounts" in outcome.err
+    assert "features.neighbour_labels: needs account labels" in outcome.err
     assert not (tmp_path / "m").exists()

@@ -61,5 +61,5 @@ def test_a_killed_run_goes_on_to_the_same_bytes(visits: Store, tmp_path: Path, m
 
 def test_other_labels_are_another_run(visits: Store, tmp_path: Path) -> None:
     one, other = task(visits, tmp_path / "a"), task(visits, tmp_path / "a", exchanged=True)
-    assert _pairs_digest(one.pairs) == _pairs_digest(task(visits, tmp_path / "b").pairs)
-    assert _pairs_digest(one.pairs) != _pairs_digest(other.pairs)
+    assert _pairs_digest(one.pairs, visits) == _pairs_digest(task(visits, tmp_path / "b").pairs, visits)
+    assert _pairs_digest(one.pairs, visits) != _pairs_digest(other.pairs, visits)

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gtea.config import RunConfig
+from gtea.errors import UsageError
 from gtea.features.node_features import NodeFeatures
 from gtea.features.preprocessing import Preprocessing
 from gtea.models.model_folder import SavedModel
@@ -87,6 +88,8 @@ class ExactEmbedder:
 
     def embed_with_features(self, nodes: NDArray[np.int64]) -> Embedded:
         """Embeddings and features of some nodes, each named once."""
+        if len(np.unique(nodes)) < len(nodes):
+            raise UsageError("nodes: must be distinct. Use numpy.unique with return_inverse=True.")
         active = self._view.has_events(nodes)
         if active.all():
             return self._embed_active(nodes)

@@ -113,25 +113,26 @@ class NodeModel(_Model):
         """Nodes without neighbours. There is nothing to sample, and blocks are filled up to a fixed size."""
         if not self.entry.exact:
             return self._sampled(self.network, store, cut).probabilities(nodes)
-        padded = np.resize(nodes, -(-len(nodes) // ISOLATED_BLOCK) * ISOLATED_BLOCK)
-        answers = self._answers(store, cut, padded, replace(options, sampled=False, cache=None), ISOLATED_BLOCK)
-        return answers[: len(nodes)]
+        return self._answers(store, cut, nodes, replace(options, sampled=False, cache=None), ISOLATED_BLOCK)
 
     def _answers(
-        self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions, at_a_time: int
+        self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions, block: int
     ) -> NDArray[np.float64]:
-        """Exact class probabilities of nodes, each named once unless they have no neighbours."""
+        """Exact class probabilities of distinct nodes. The head reads blocks; a last block of few nodes is filled up."""
         network = cast(GTEANodeClassifier, self.network)
         z, x = self._embedded(store, cut, nodes, options)
         inputs = HeadInputs(store.as_of(cut), self.preprocessing.rank_inputs, self.preprocessing.neighbour_labels)
         parts = []
         with torch.inference_mode():
-            for first in range(0, len(nodes), at_a_time):
-                some = slice(first, first + at_a_time)
-                rows = inputs.rows(nodes[some], x[some].cpu().numpy())
+            for first in range(0, len(nodes), block):
+                some = np.arange(first, min(first + block, len(nodes)))
+                if block == ISOLATED_BLOCK:
+                    some = np.resize(some, block)
+                chosen = torch.from_numpy(some).to(self.device)
+                rows = inputs.rows(nodes[some], x[chosen].cpu().numpy())
                 head_inputs = None if rows is None else torch.from_numpy(rows).to(self.device)
-                parts.append(torch.softmax(network.answer(z[some], x[some], head_inputs).double(), dim=1).cpu())
-        return torch.cat(parts).numpy()
+                parts.append(torch.softmax(network.answer(z[chosen], x[chosen], head_inputs).double(), dim=1).cpu())
+        return torch.cat(parts).numpy()[: len(nodes)]
 
     def embeddings(
         self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions = EXACT
