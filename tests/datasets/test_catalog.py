@@ -24,7 +24,7 @@ def test_every_set_says_what_it_is_and_how_it_is_read() -> None:
 
 def test_a_misspelt_name_has_a_suggestion() -> None:
     assert dataset("mooc") is DATASETS["mooc"]
-    with pytest.raises(UsageError, match=r"moocs: is no data set that gtea knows\. Did you mean 'mooc'\?"):
+    with pytest.raises(UsageError, match=r"moocs: is not a known data set\. Did you mean 'mooc'\?"):
         dataset("moocs")
-    with pytest.raises(UsageError, match="Known are: wikipedia, reddit"):
+    with pytest.raises(UsageError, match="Available: wikipedia, reddit"):
         dataset("x")

@@ -52,6 +52,6 @@ def test_what_to_do_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         require_copy(MOOC)
     with pytest.raises(UsageError, match=r"--from .*nowhere: no such folder"):
         require_copy(MOOC, tmp_path / "nowhere")
-    assert by_hand(MOOC).endswith("(GTEA_DATA is not set: it names a folder of your own)")
+    assert by_hand(MOOC).endswith("(GTEA_DATA is not set: set it to a folder of your own)")
     monkeypatch.setenv("GTEA_DATA", str(tmp_path))
     assert by_hand(MOOC) == "into GTEA_DATA/mooc/mooc.csv"

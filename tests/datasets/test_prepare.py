@@ -63,7 +63,7 @@ def test_list_says_what_there_is_and_what_is_at_hand(gtea: Run, bare: Path) -> N
     assert all(row[key] for row in rows.values() for key in ("about", "source", "licence", "rows", "files"))
     own_copy(bare / "ethereum_phishing")
     text = gtea("datasets", "list").out
-    assert f"copy at hand: {bare / 'ethereum_phishing'}" in text
+    assert f"copy: {bare / 'ethereum_phishing'}\n" in text
     assert "wikipedia          links" in text
 
 
@@ -78,7 +78,7 @@ def test_fetched_and_found_by_prepare(gtea: Run, home: Home, bare: Path, tmp_pat
     got = json.loads(gtea("datasets", "fetch", "mooc", "--url", home.url, "--json").out)
     assert Path(got["path"]) == bare / "mooc" / "mooc.csv"
     assert (got["checked_by"], got["next"]) == ("first", "gtea datasets prepare mooc --out mooc")
-    assert "is there already" in gtea("datasets", "fetch", "mooc", "--url", home.url).out
+    assert "mooc.csv: already there" in gtea("datasets", "fetch", "mooc", "--url", home.url).out
     short = gtea("datasets", "prepare", "mooc", "--out", tmp_path / "m")
     assert short.code == 3
     assert "mooc must have 411,749 rows (got 9). The file is truncated or a different one" in short.err
@@ -255,7 +255,7 @@ def test_the_next_command_names_the_class_that_is_looked_for(gtea: Run, bare: Pa
     (folder / "labels.csv").write_text("\n".join(["account,label", *rows]) + "\n")
     outcome = gtea("datasets", "prepare", "ethereum_phishing", "--from", folder, "--out", tmp_path / "e")
     assert "normal: 6\n" in outcome.out
-    assert "phishing: 18, the class that is looked for\n" in outcome.out
+    assert "phishing: 18, the positive class\n" in outcome.out
     assert f"labels.csv --positive phishing --folds 5 --out {tmp_path / 'e'}" in outcome.out
     (folder / "labels.csv").write_text("\n".join(["account,label", *rows]).replace("phishing", "1") + "\n")
     facts = prepared(gtea, "ethereum_phishing", tmp_path / "other", "--from", folder)

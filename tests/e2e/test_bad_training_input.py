@@ -210,7 +210,7 @@ def test_unknown_accounts_are_left_out_and_counted_if_asked(gtea: Run, world: Wo
         scored = gtea(*words, *out)
         assert (scored.code, "left out: 1 unknown accounts in 1 rows: 'zz'" in scored.out) == (0, True), scored.err
     outcome = gtea("score", world.nodes, world.store, *out)
-    refused(outcome, 2, "--unknown: has no meaning without --accounts or --pairs. Leave it out.")
+    refused(outcome, 2, "--unknown: only goes with --accounts or --pairs. Leave it out.")
 
 
 def test_labels_known_too_late_are_counted(gtea: Run, world: World, tmp_path: Path) -> None:

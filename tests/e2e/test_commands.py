@@ -61,7 +61,7 @@ def test_doctor_says_what_is_there(gtea: Run) -> None:
 
 def test_doctor_says_what_to_do_about_what_is_missing(gtea: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "polars", None)
-    assert "To mend: pip install 'gtea[polars]'" in gtea("doctor").out
+    assert "To fix: pip install 'gtea[polars]'" in gtea("doctor").out
     monkeypatch.setitem(sys.modules, "duckdb", None)
     assert gtea("doctor").code == 1
 
@@ -80,9 +80,9 @@ def test_doctor_says_what_the_lstm_runs_on(gtea: Run, monkeypatch: pytest.Monkey
         assert line().startswith("the LSTM on CPUs: compiled kernels, ") or line().endswith("would be faster")
         monkeypatch.setitem(sys.modules, "gtea_kernels", None)
         assert line().endswith("PyTorch; gtea_kernels, below, would be faster")
-        assert "To mend: pip install 'gtea[kernels]'" in gtea("doctor").out
+        assert "To fix: pip install 'gtea[kernels]'" in gtea("doctor").out
         monkeypatch.setitem(sys.modules, "gtea_kernels", ModuleType("gtea_kernels"))
-        assert "gtea_kernels is there but was built for another gtea. To mend: pip install" in line()
+        assert "gtea_kernels is installed but was built for another gtea. To fix: pip install" in line()
     finally:
         monkeypatch.undo()
         kernels.cache_clear()
@@ -129,15 +129,15 @@ def test_the_whole_path(gtea: Run, tmp_path: Path) -> None:
 def test_the_demo_tells_what_a_tree_can_not_and_is_quick_the_second_time(gtea: Run, tmp_path: Path) -> None:
     words = ("demo", "--accounts", "800", "--events", "16000", "--out", tmp_path / "d", "--json")
     first = json.loads(gtea(*words).out)
-    assert first["gtea"]["macro_f1"] > 0.95
-    assert first["gtea"]["average_precision"] > 0.95
-    assert first["tree"]["macro_f1"] < 0.6
+    assert first["test"]["macro_f1"] > 0.95
+    assert first["test"]["average_precision"] > 0.95
+    assert first["trees_alone"]["macro_f1"] < 0.6
     assert [row["rank"] for row in first["top"]] == list(range(1, 11))
     written = (tmp_path / "d" / "payments.model" / "manifest.json").stat().st_mtime_ns
     again = json.loads(gtea(*words).out)
-    assert again["gtea"] == first["gtea"]
+    assert again["test"] == first["test"]
     assert (tmp_path / "d" / "payments.model" / "manifest.json").stat().st_mtime_ns == written
-    assert "the ten most suspicious accounts" in gtea(*words[:-1]).out
+    assert "the ten highest scores of the test part: " in gtea(*words[:-1]).out
 
 
 def test_histograms_in_a_terminal(gtea: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

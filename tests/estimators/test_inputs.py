@@ -49,7 +49,7 @@ def test_labels_are_sorted_and_numbered() -> None:
     assert read_targets([2.0, 1.0], 2, "accounts").names == ("1.0", "2.0")
     with pytest.raises(DataError, match="y: must hold one label for each of 2 pairs"):
         read_targets([1], 2, "pairs")
-    with pytest.raises(DataError, match="different labels must differ as text too"):
+    with pytest.raises(DataError, match="y: distinct labels must also differ as strings"):
         read_targets(np.array([1, "1"], dtype=object).tolist() and _Clash.both(), 2, "accounts")
 
 
@@ -69,5 +69,5 @@ class _Clash(int):
 def test_weights() -> None:
     assert read_weights(None, 2).tolist() == [1, 1]
     assert read_weights([[0.5], [2]], 2).tolist() == [0.5, 2]
-    with pytest.raises(DataError, match="sample_weight: must be one for each of 3 rows"):
+    with pytest.raises(DataError, match="sample_weight: must hold one weight for each of 3 rows"):
         read_weights([1, 2], 3)

@@ -21,7 +21,7 @@ def test_what_is_written_is_described_and_read(tmp_path: Path) -> None:
             writer.write(np.array(block, dtype=np.int32))
         arrays.write("event_features", np.array([[1.0, 2.0], [3.0, 4.0]]))
         arrays.write_strings("node_id", table_from([pa.array(["b", "a"], pa.large_string())]))
-        arrays.settle()
+        arrays.finish_open()
         assert arrays.read("event_time").tolist() == [1, 2, 3]
         described = arrays.close()
     assert list(described) == ["event_features", "event_time", "node_id_bytes", "node_id_offset"]

@@ -19,7 +19,7 @@ def test_columns_that_may_be_used() -> None:
     [
         (EventColumns("a", "a", "t"), (), "must be three different columns"),
         (EventColumns("a", "b", "t", ("x",), ("x",)), (), r"each column may be named once \(got x twice\)"),
-        (EventColumns("a", "b", "t", ("a",)), (), r"an account id is no feature \(got 'a'\)"),
+        (EventColumns("a", "b", "t", ("a",)), (), r"an account id can't be a feature \(got 'a'\)"),
         (EventColumns("a", "b", "t", (" Is_Fraud ",)), (), "a label can't be a feature"),
         (EventColumns("a", "b", "t", ("answer",)), ("answer",), "a label can't be a feature"),
     ],

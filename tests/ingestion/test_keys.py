@@ -35,7 +35,7 @@ def test_accounts_are_numbered_in_the_order_of_their_ids(tmp_path: Path, text: b
         assert create_accounts(bench, text=text, filtered=False, with_node_table=False, ends=ends) == 3
         keys = write_accounts(bench, arrays)
         write_edge_ends(arrays, keys, ends)
-        arrays.settle()
+        arrays.finish_open()
         assert arrays.read("edge_a").tolist() == [0, 0, 1]
         assert arrays.read("edge_b").tolist() == [1, 2, 2]
         assert bytes(arrays.read("node_id_bytes")) == b"720100"

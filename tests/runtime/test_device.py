@@ -79,7 +79,7 @@ def test_rubbish_in_the_environment_is_refused(
     with pytest.raises(UsageError) as error:
         read()
     kind = "a whole number" if name == "GTEA_WORKERS" else "a number"
-    assert str(error.value) == f"{name} must be {kind}, 0 or more (got {value!r}). Unset it to use {default}."
+    assert str(error.value) == f"{name}: must be {kind}, 0 or more (got {value!r}). Unset it to use {default}."
 
 
 def test_workers_are_whole_and_checkpoints_may_be_fractions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +89,7 @@ def test_workers_are_whole_and_checkpoints_may_be_fractions(monkeypatch: pytest.
     assert checkpoint_seconds() == float("inf")
     for value in ("1.5", "inf"):
         monkeypatch.setenv("GTEA_WORKERS", value)
-        with pytest.raises(UsageError, match="GTEA_WORKERS must be a whole number"):
+        with pytest.raises(UsageError, match="GTEA_WORKERS: must be a whole number"):
             loader_workers()
 
 
@@ -99,5 +99,5 @@ def test_devices() -> None:
     with pytest.raises(UsageError, match=r"--device: must be auto, cpu or cuda \(got 'tpu'\)\. Try auto\."):
         resolve_device("tpu")
     if not torch.cuda.is_available():
-        with pytest.raises(UsageError, match="--device cuda: no GPU can be used here"):
+        with pytest.raises(UsageError, match="--device cuda: no usable GPU was found"):
             resolve_device("cuda")

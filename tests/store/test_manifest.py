@@ -34,7 +34,7 @@ def test_what_is_written_is_read(folder: Path) -> None:
         (lambda text: "[]", "is not the manifest of a gtea store"),
         (
             lambda text: text.replace('"format_version": 1', '"format_version": 7'),
-            "has format version 7, and this",
+            r"must have format version 1 \(got 7\)",
         ),
         (lambda text: text.replace('"counts"', '"count"'), "is damaged"),
     ],

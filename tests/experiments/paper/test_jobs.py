@@ -77,7 +77,7 @@ def done(subject: Subject, tmp_path: Path) -> Job:
         (
             "tree_first",
             True,
-            r"was made with model\.tree_first = True, which this gtea no longer has\. Delete the file",
+            r"was made with model\.tree_first = True, which this version of gtea no longer has\. Delete the file",
         ),
     ],
 )

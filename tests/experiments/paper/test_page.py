@@ -12,6 +12,6 @@ def test_settings_that_rows_share_are_told_once(links: Subject) -> None:
     plan, points = Plan("paper", settings=("train.epochs=2",)), model_points("links", ())
     told = settings_lines(rows_of(points, plan.jobs(links, points), {}))
     assert told == [
-        "Settings besides gtea's defaults: `train.epochs=2`.",
+        "Settings that differ from gtea's defaults: `train.epochs=2`.",
         'gtea-l+t, gtea-tx+t, hybrid also: `features.time_origin="calendar"`.',
     ]
