@@ -118,7 +118,7 @@ class NodeModel(_Model):
     def _answers(
         self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions, block: int
     ) -> NDArray[np.float64]:
-        """Exact class probabilities of distinct nodes. The head reads blocks; a last block of few nodes is filled up."""
+        """Exact class probabilities of distinct nodes, a block at a time; blocks of isolated nodes are filled up."""
         network = cast(GTEANodeClassifier, self.network)
         z, x = self._embedded(store, cut, nodes, options)
         inputs = HeadInputs(store.as_of(cut), self.preprocessing.rank_inputs, self.preprocessing.neighbour_labels)
