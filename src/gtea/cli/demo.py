@@ -13,6 +13,7 @@ from gtea.cli.output import json_option, print_json, printable, progress_bar, tr
 
 if TYPE_CHECKING:
     from gtea.training.request import NodeRequest
+    from gtea.training.results import TrainingResult
 
 # A minute or two on two cores; a real run would train longer.
 _SETTINGS = ("train.epochs=30",)
@@ -82,7 +83,7 @@ def _request(folder: Path) -> NodeRequest:
     return NodeRequest.read(folder / "payments.store", folder / "labels.csv", settings=_SETTINGS, positive=_POSITIVE)
 
 
-def _train(request: NodeRequest, out: Path) -> dict[str, Any]:
+def _train(request: NodeRequest, out: Path) -> TrainingResult:
     """The result of a training: done now, or by an earlier demo with the same data and settings."""
     import shutil
 
@@ -124,7 +125,7 @@ def _rank(folder: Path, request: NodeRequest) -> list[dict[str, Any]]:
     return [{**row, "label": truth[row["account"]], "partners": view.degree(row["account"])} for row in scored["top"]]
 
 
-def _show(result: dict[str, Any], facts: dict[str, Any], folder: Path) -> None:
+def _show(result: TrainingResult, facts: dict[str, Any], folder: Path) -> None:
     from gtea.cli.train import result_lines
 
     click.echo("\n".join(printable(line) for line in result_lines(result)))

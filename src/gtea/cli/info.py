@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from gtea.cli.output import json_option, print_json, printable
 
 if TYPE_CHECKING:
+    from gtea.store.info import StoreInfo
     from gtea.store.store import Store
 
 _BAR = 40
@@ -42,7 +43,7 @@ def show(store: Store, as_json: bool, *, histograms: bool = False) -> None:
         _show_histograms(store)
 
 
-def _lines(facts: dict[str, Any]) -> list[str]:
+def _lines(facts: StoreInfo) -> list[str]:
     report, time = facts["data_report"], facts["time"]
     edges = "edges (ordered pairs)" if facts["directed"] else "edges"
     lines = [f"store            {facts['path']}", f"nodes            {facts['nodes']:,}"]

@@ -5,12 +5,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gtea.cli.output import given, json_option, print_json, print_unknown, printable, training_bar
 from gtea.errors import UsageError
+
+if TYPE_CHECKING:
+    from gtea.training.results import FoldsResult, TrainingResult
 
 device_option = click.option(
     "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True, help="Where to compute."
@@ -84,6 +87,7 @@ def command(
     options["config"] = Path(config) if config else None
     read = LinkRequest.read if task == "links" else NodeRequest.read
     request = read(Path(store), variant=variant, **options)
+    result: TrainingResult | FoldsResult
     with training_bar() as bar:
         listener = with_board(bar)
         if folds is not None and isinstance(request, NodeRequest):

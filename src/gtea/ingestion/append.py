@@ -17,7 +17,7 @@ from gtea.ingestion.ingest_request import Input, ReadOptions, as_list
 from gtea.ingestion.merge import Merged, OnDuplicate, merge
 from gtea.ingestion.workbench import Workbench
 from gtea.runtime.progress import Progress, no_progress
-from gtea.store.manifest import Manifest, map_array, read_manifest
+from gtea.store.manifest import DataReport, Manifest, map_array, read_manifest
 from gtea.store.publish import next_folder, publish, writing
 from gtea.store.schema import Schema
 from gtea.store.store import Store
@@ -129,12 +129,12 @@ def _scaled(time: int | None, scale: int) -> int | None:
 
 
 def _report(
-    before: dict[str, Any],
-    added: dict[str, Any],
+    before: DataReport,
+    added: DataReport,
     merged: Merged,
     time: dict[str, Any],
     on_duplicate: OnDuplicate,
-) -> dict[str, Any]:
+) -> DataReport:
     """Combine two data reports, so that every row of every delivery is counted."""
     dropped = _sum(before["dropped"], added["dropped"])
     if on_duplicate == "drop" and merged.redelivered:

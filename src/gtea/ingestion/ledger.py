@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from gtea.ingestion.build import BuiltEvents
 from gtea.ingestion.filters import Filtered
 from gtea.ingestion.time_plan import TimePlan
+from gtea.store.manifest import DataReport
 from gtea.store.time_units import date_text
 
 
@@ -23,7 +23,7 @@ class Ledger:
     quarantine: str | None = None
     nodes: dict[str, int] = field(default_factory=dict)
 
-    def report(self, built: BuiltEvents, times: TimePlan) -> dict[str, Any]:
+    def report(self, built: BuiltEvents, times: TimePlan) -> DataReport:
         """The data report. It counts every row of the input once: as kept, or as dropped for one reason."""
         dropped = dict(self.bad)
         if not self.self_loops_kept:

@@ -7,7 +7,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -37,7 +37,7 @@ def draft_of(path: Path) -> Path:
     return path.with_name(f".{path.name}.new")
 
 
-def write_json(path: Path, content: dict[str, Any]) -> None:
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Write a JSON file atomically."""
     with atomic_write(path) as stream:
         stream.write((json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())

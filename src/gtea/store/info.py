@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gtea.store.manifest import DataReport
 from gtea.store.store import Store
 
 _PERCENTILES = (0, 25, 50, 75, 90, 99, 100)
 
 
-def describe(store: Store) -> dict[str, Any]:
+class StoreInfo(TypedDict):
+    """A store in numbers, ready for JSON."""
+
+    path: str
+    nodes: int
+    edges: int
+    events: int
+    self_loops: int
+    directed: bool
+    time: dict[str, Any]
+    degree: dict[str, float]
+    history_length: dict[str, float]
+    features: list[str]
+    categorical: dict[str, int]
+    node_features: list[str]
+    bytes: int
+    digest: str
+    gtea_version: str
+    data_report: DataReport
+
+
+def describe(store: Store) -> StoreInfo:
     """Counts, time span, features, and the distributions of degrees and history lengths."""
     span = store.manifest.time
     degrees, lengths = np.diff(store.arrays.node_offset), np.diff(store.arrays.edge_offset)

@@ -7,7 +7,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,21 @@ from gtea.store.layout import FORMAT_NAME, FORMAT_VERSION
 MANIFEST = "manifest.json"
 
 REPORT = "data_report.json"
+
+
+class DataReport(TypedDict, total=False):
+    """What became of every row of the input. Empty for a store built in memory."""
+
+    rows_in: int
+    rows_kept: int
+    dropped: dict[str, int]
+    """By reason."""
+    self_loops: int
+    duplicates: int
+    time: dict[str, Any]
+    nodes: dict[str, int]
+    quarantine: str | None
+    notes: list[str]
 
 
 @dataclass(frozen=True)
@@ -34,7 +49,7 @@ class Manifest:
     arrays: dict[str, dict[str, Any]]
     """name -> file, dtype, shape, bytes, sha256."""
     sources: list[dict[str, Any]]
-    data_report: dict[str, Any]
+    data_report: DataReport
     created: str
     gtea_version: str
     format: str = FORMAT_NAME

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gtea.errors import DataError, StoreError
 from gtea.runtime.files import try_lock
 from gtea.store.layout import NODE_IDS, vocabulary_name
-from gtea.store.manifest import Manifest, map_array, read_manifest
+from gtea.store.manifest import DataReport, Manifest, map_array, read_manifest
 from gtea.store.strings import StringTable
 from gtea.store.time_units import Instant, date_text, parse_instant
 from gtea.store.view import View
@@ -115,7 +115,7 @@ class Store:
         return tuple(self.manifest.schema["columns"]["categorical"])
 
     @property
-    def report(self) -> dict[str, Any]:
+    def report(self) -> DataReport:
         """The data report: what happened to every row of the input."""
         return self.manifest.data_report
 

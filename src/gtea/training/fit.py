@@ -35,6 +35,7 @@ from gtea.training.checkpoint import TREES, TrainingProgress, TrainingState, loa
 from gtea.training.loop import TrainingListener, train
 from gtea.training.model_card import model_card
 from gtea.training.objective import Objective
+from gtea.training.results import TaskMetrics, TaskOutputs
 
 Network = TypeVar("Network", bound=nn.Module)
 
@@ -65,7 +66,7 @@ class Task(Protocol[Network]):
     def identity(self) -> dict[str, Any]:
         """Everything that determines the weights in addition to settings, split and store."""
 
-    def outputs(self) -> dict[str, Any]:
+    def outputs(self) -> TaskOutputs:
         """The kind of task and the meaning of the model's outputs, for config.json."""
 
     def neighbour_labels(self) -> NeighbourLabels | None:
@@ -77,7 +78,7 @@ class Task(Protocol[Network]):
     def objective(self, network: Network, preprocessing: Preprocessing) -> Objective[Any]:
         """The training objective of the network."""
 
-    def evaluate(self, network: Network, preprocessing: Preprocessing) -> dict[str, Any]:
+    def evaluate(self, network: Network, preprocessing: Preprocessing) -> TaskMetrics:
         """The metrics of the validation and test parts, each as of its own cut."""
 
 
@@ -212,7 +213,7 @@ def _train_network(
     return state.progress
 
 
-def _saved_model(task: Task[Network], fitted: _Fitted[Network], metrics: dict[str, Any], seconds: float) -> SavedModel:
+def _saved_model(task: Task[Network], fitted: _Fitted[Network], metrics: TaskMetrics, seconds: float) -> SavedModel:
     progress = fitted.progress
     return SavedModel(
         {name: tensor.detach().cpu() for name, tensor in fitted.network.state_dict().items()},

@@ -27,6 +27,7 @@ from gtea.store.store import Store
 from gtea.tasks.link_split import LinkPart, LinkSplit
 from gtea.tasks.metrics import best_threshold, link_metrics
 from gtea.training.objective import Examples, Objective
+from gtea.training.results import TaskMetrics, TaskOutputs
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class LinkTask:
         """Nothing: the split determines the examples."""
         return {}
 
-    def outputs(self) -> dict[str, Any]:
+    def outputs(self) -> TaskOutputs:
         """One output: the probability of a link."""
         return {"task": "links"}
 
@@ -89,7 +90,7 @@ class LinkTask:
 
         return Objective(make_batch, sizes, targets_of, loss_of, validate, examples)
 
-    def evaluate(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
+    def evaluate(self, network: nn.Module, preprocessing: Preprocessing) -> TaskMetrics:
         """The metrics of each part, as of its own cut. The threshold is chosen on the validation part."""
         validation = _Evaluation(
             self, network, _batches(self, preprocessing, self.split.validation), self.split.validation
@@ -98,23 +99,23 @@ class LinkTask:
             self, network, _batches(self, preprocessing, self.split.test), self.split.test
         ).probabilities()
         threshold = best_threshold(*validation)
-        return {
-            "validation": link_metrics(*validation, threshold=threshold),
-            "test": link_metrics(*test, threshold=threshold),
-            "threshold": threshold,
-            **self._trees_alone(network, preprocessing),
-        }
+        metrics = TaskMetrics(
+            validation=link_metrics(*validation, threshold=threshold),
+            test=link_metrics(*test, threshold=threshold),
+            threshold=threshold,
+        )
+        if entry_of(self.config.model).has_trees:
+            metrics["test_trees_alone"] = self._trees_alone(network, preprocessing)
+        return metrics
 
-    def _trees_alone(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
+    def _trees_alone(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, float]:
         """The test metrics of a hybrid's trees without its network, for comparison."""
-        if not entry_of(self.config.model).has_trees:
-            return {}
         trees = network.get_submodule("tree")
         validation, test = (
             _Evaluation(self, trees, RankedPairs(self.store.as_of(part.as_of), preprocessing), part).probabilities()
             for part in (self.split.validation, self.split.test)
         )
-        return {"test_trees_alone": link_metrics(*test, threshold=best_threshold(*validation))}
+        return link_metrics(*test, threshold=best_threshold(*validation))
 
 
 def _batches(task: LinkTask, preprocessing: Preprocessing, part: LinkPart) -> PairBatches:

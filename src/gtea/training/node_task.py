@@ -26,6 +26,7 @@ from gtea.tasks.labels import Labels
 from gtea.tasks.metrics import node_metrics
 from gtea.tasks.splits import Part, Split
 from gtea.training.objective import Examples, Objective, class_weights, example_weights, weighted_mean
+from gtea.training.results import TaskMetrics, TaskOutputs
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class NodeTask:
         """A digest of the labels, and the positive class."""
         return {"labels": _labels_digest(self.labels, self.store), "positive": self.positive}
 
-    def outputs(self) -> dict[str, Any]:
+    def outputs(self) -> TaskOutputs:
         """The classes, and the one whose probability is the score."""
         return {"task": "nodes", "classes": list(self.labels.classes), "positive": self.positive}
 
@@ -92,22 +93,27 @@ class NodeTask:
 
         return Objective(make_batch, (len(nodes),), targets_of, loss_of, validate, examples)
 
-    def evaluate(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
+    def evaluate(self, network: nn.Module, preprocessing: Preprocessing) -> TaskMetrics:
         """The metrics of each part, as of its own cut."""
-        metrics = {
-            name: _metrics(self, _scorer(self, network, preprocessing, part.as_of), part)
-            for name, part in self.split.parts.items()
-            if name != "train"
-        }
-        return {**metrics, **self._trees_alone(network, preprocessing), "labels": self.labels.report}
+        validation, test = (
+            None if part is None else _metrics(self, _scorer(self, network, preprocessing, part.as_of), part)
+            for part in (self.split.validation, self.split.test)
+        )
+        assert validation is not None
+        metrics = TaskMetrics(validation=validation)
+        if test is not None:
+            metrics["test"] = test
+            if entry_of(self.config.model).has_trees:
+                metrics["test_trees_alone"] = self._trees_alone(network, preprocessing)
+        metrics["labels"] = self.labels.report
+        return metrics
 
-    def _trees_alone(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
+    def _trees_alone(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, float]:
         """The test metrics of a hybrid's trees without its network, for comparison."""
-        if not entry_of(self.config.model).has_trees or self.split.test is None:
-            return {}
+        assert self.split.test is not None
         rows = NodeRows(self.store.as_of(self.split.test.as_of), preprocessing)
         scorer = NodeScorer(network.get_submodule("tree"), rows, self.config.sampling.batch_size, self.device)
-        return {"test_trees_alone": _metrics(self, scorer, self.split.test)}
+        return _metrics(self, scorer, self.split.test)
 
 
 def _labels_digest(labels: Labels, store: Store) -> str:

@@ -25,6 +25,7 @@ from gtea.tasks.metrics import accuracy_threshold, pair_metrics
 from gtea.tasks.pair_split import PairSplit
 from gtea.tasks.pairs import Pairs
 from gtea.training.objective import Examples, Objective, class_weights, example_weights, weighted_mean
+from gtea.training.results import TaskMetrics, TaskOutputs
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class PairTask:
         """A digest of the labelled pairs."""
         return {"pairs": _pairs_digest(self.pairs, self.store)}
 
-    def outputs(self) -> dict[str, Any]:
+    def outputs(self) -> TaskOutputs:
         """One output, the probability of a link, and the names of the classes."""
         return {"task": "links", "classes": list(self.pairs.classes), "positive": self.pairs.classes[1]}
 
@@ -85,7 +86,7 @@ class PairTask:
 
         return Objective(make_batch, (len(part),), targets_of, loss_of, validate, examples)
 
-    def evaluate(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, Any]:
+    def evaluate(self, network: nn.Module, preprocessing: Preprocessing) -> TaskMetrics:
         """The metrics of the validation part, at the threshold with its highest accuracy."""
         metrics, threshold = _validation_metrics(self, _scorer(self, network, preprocessing))
         return {"validation": metrics, "threshold": threshold, "pairs": self.pairs.report}

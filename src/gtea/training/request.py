@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import torch
 
@@ -24,6 +24,7 @@ from gtea.training.fit import Task, train_task
 from gtea.training.link_task import LinkTask
 from gtea.training.loop import TrainingListener
 from gtea.training.node_task import NodeTask
+from gtea.training.results import FoldsResult, MeanAndStd, TrainingResult
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,7 @@ def _chosen_model(variant: str | None, config: Path | None) -> ModelConfig:
 
 def run_once(
     request: NodeRequest | LinkRequest, out: str | None, resume: str | None, listener: TrainingListener
-) -> dict[str, Any]:
+) -> TrainingResult:
     """Train one model, or resume its training."""
     folder = _folder(out, resume)
     task: Task[Any] = request.once(folder)
@@ -175,22 +176,16 @@ def run_once(
     return result_of(model, folder)
 
 
-def result_of(model: SavedModel, folder: Path) -> dict[str, Any]:
+def result_of(model: SavedModel, folder: Path) -> TrainingResult:
     """Summarise a trained model: its folder, task, training time and metrics."""
     outputs = {name: model.config.get(name) for name in ("task", "classes", "positive")}
-    family = model.config["run"]["model"]["family"]
-    return {
-        "out": str(folder),
-        "model": family,
-        **outputs,
-        "seconds": model.facts["training_seconds"],
-        **model.metrics,
-    }
+    head = {"out": str(folder), "model": model.config["run"]["model"]["family"], **outputs}
+    return cast(TrainingResult, {**head, "seconds": model.facts["training_seconds"], **model.metrics})
 
 
 def run_folds(
     request: NodeRequest, k: int, out: str | None, resume: str | None, listener: TrainingListener
-) -> dict[str, Any]:
+) -> FoldsResult:
     """Train one model per fold, and report the mean and standard deviation of each metric. Finished folds are kept."""
     folder = _folder(out, resume)
     if resume is None and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -202,13 +197,19 @@ def run_folds(
         resumed = (fold_folder / "run.json").exists()
         model = train_task(request.task_for(split, fold_folder), listener, resume=resumed)
         results.append(model.metrics["test"])
-    test = {}
+    test: dict[str, MeanAndStd] = {}
     for name in results[0]:
         mean, std = mean_and_std([result[name] for result in results])
         test[name] = {"mean": mean, "std": std}
-    left_out = {"labels": request.labels.report, "split": {"left_out": folds[0].left_out}}
-    summary = {"out": str(folder), "folds": k, "test": test, "each": results, **left_out}
-    write_json(folder / "folds.json", summary)
+    summary = FoldsResult(
+        out=str(folder),
+        folds=k,
+        test=test,
+        each=results,
+        labels=request.labels.report,
+        split={"left_out": folds[0].left_out},
+    )
+    write_json(folder / "folds.json", dict(summary))
     return summary
 
 

@@ -19,6 +19,7 @@ from gtea.runtime.files import locked
 from gtea.training.fit import Task, run_identity
 from gtea.training.loop import TrainingListener, TrainingReport, no_report
 from gtea.training.request import run_once
+from gtea.training.results import TrainingResult
 from gtea.training.run_record import RUN
 
 TABLE = "trials.csv"
@@ -101,7 +102,7 @@ def tune(
 
 def train_best(
     request: TrainingRequest, trials: list[Trial], out: Path, listener: TrainingListener = no_report
-) -> dict[str, Any]:
+) -> TrainingResult:
     """Retrain the best settings (to the same weights) and evaluate them once on the test part."""
     best = with_trial_settings(request, ranked(trials)[0].settings)
     folder, started = str(out / MODEL), (out / MODEL / RUN).exists()

@@ -1,0 +1,67 @@
+"""What a training returns, ready for JSON."""
+
+from __future__ import annotations
+
+from typing import Any, NotRequired, TypedDict
+
+
+class TaskOutputs(TypedDict):
+    """The task and what its outputs mean, for the model's config.json."""
+
+    task: str
+    classes: NotRequired[list[str]]
+    positive: NotRequired[str | None]
+    """The class whose probability is the score."""
+
+
+class TaskMetrics(TypedDict):
+    """The metrics of each part, as of its own cut."""
+
+    validation: dict[str, float]
+    test: NotRequired[dict[str, float]]
+    test_trees_alone: NotRequired[dict[str, float]]
+    """Those of a hybrid's trees without its network."""
+    threshold: NotRequired[float]
+    """Links: the probability with the highest accuracy on the validation part."""
+    labels: NotRequired[dict[str, Any]]
+    """Which labels were read and left out."""
+    pairs: NotRequired[dict[str, Any]]
+    """Which labelled pairs were read."""
+
+
+class TrainingResult(TypedDict):
+    """A trained model in short."""
+
+    out: str
+    model: str
+    """The family: hybrid, gtea, or a baseline."""
+    task: str
+    classes: list[str] | None
+    positive: str | None
+    seconds: float
+    epochs: int
+    best_epoch: int
+    split: dict[str, Any]
+    validation: dict[str, float]
+    test: NotRequired[dict[str, float]]
+    test_trees_alone: NotRequired[dict[str, float]]
+    threshold: NotRequired[float]
+    labels: NotRequired[dict[str, Any]]
+
+
+class MeanAndStd(TypedDict):
+    """A metric over folds."""
+
+    mean: float
+    std: float
+
+
+class FoldsResult(TypedDict):
+    """The models of some folds in short."""
+
+    out: str
+    folds: int
+    test: dict[str, MeanAndStd]
+    each: list[dict[str, float]]
+    labels: dict[str, Any]
+    split: dict[str, Any]
