@@ -40,7 +40,8 @@ SACRED := src/gtea/tasks/metrics.py,src/gtea/store/view.py,src/gtea/runtime/file
 
 test: setup  ## run the whole test suite, with branch coverage and its floors
 	$(BIN)/python -m pytest $(PYTEST_ARGS) --cov --cov-report=
-	$(BIN)/python -m coverage report --fail-under=$(FLOOR) | tail -n 12
+	@echo "covered, in % (the floor is $(FLOOR)):"
+	@$(BIN)/python -m coverage report --format=total --fail-under=$(FLOOR)
 	$(BIN)/python -m coverage report --fail-under=100 --include=$(SACRED)
 
 check: setup  ## lint, format, types, layers

@@ -126,7 +126,7 @@ def test_labels_that_can_not_train(gtea: Run, world: World, tmp_path: Path, text
         (["--set", "model.d_nod=8"], 2, "unknown key 'model.d_nod' in --set model.d_nod. Did you mean 'model.d_node'?"),
         (["--set", "features.nodes=given"], 5, "node features: the store has no node table. Ingest with --nodes, or"),
         (["--positive", "evil"], 2, "must be one of two classes (got 'evil'; the labels are 'bad', 'ok')"),
-        (["--task", "links"], 2, "--labels: has no meaning with --task links. Leave it out."),
+        (["--task", "links"], 2, "--labels: does not apply to --task links. Leave it out."),
     ],
 )
 def test_requests_that_can_not_train(
@@ -145,9 +145,9 @@ def test_requests_that_can_not_train(
         (["--graph-until", "-1"], 3, "must hold a pair whose source does not have events with every account"),
         (["--as-of", "0"], 3, "links: the store must have events before as_of (got none). Give a later as_of."),
         (["--as-of", "1"], 3, "links: the train part must hold at least one pair (got none from 0 to before 0)."),
-        (["--unknown", "skip"], 2, "--unknown: has no meaning with --task links. Leave it out."),
-        (["--unknown", "error"], 2, "--unknown: has no meaning with --task links. Leave it out."),
-        (["--positive", "x"], 2, "--positive: has no meaning with --task links. Leave it out."),
+        (["--unknown", "skip"], 2, "--unknown: does not apply to --task links. Leave it out."),
+        (["--unknown", "error"], 2, "--unknown: does not apply to --task links. Leave it out."),
+        (["--positive", "x"], 2, "--positive: does not apply to --task links. Leave it out."),
     ],
 )
 def test_links_that_can_not_be_foretold(

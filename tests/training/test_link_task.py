@@ -224,11 +224,11 @@ def test_models_answer_their_own_questions(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--task", "links", "--labels", "l.csv"], "--labels: has no meaning with --task links"),
-        (["--task", "links", "--folds", "5"], "--folds: has no meaning with --task links"),
+        (["--task", "links", "--labels", "l.csv"], "--labels: does not apply to --task links"),
+        (["--task", "links", "--folds", "5"], "--folds: does not apply to --task links"),
         (["--task", "links", "--set", "split.kind=folds"], "split.kind: is gone: use --folds for stratified folds"),
         (["--task", "links", "--graph-until", "5000"], "Give an earlier graph_until"),
-        (["--graph-until", "100", "--labels", "l.csv"], "--graph-until: has no meaning with --task nodes"),
+        (["--graph-until", "100", "--labels", "l.csv"], "--graph-until: does not apply to --task nodes"),
         ([], "--labels: must be given with --task nodes"),
     ],
 )

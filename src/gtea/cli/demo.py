@@ -130,7 +130,7 @@ def _show(result: TrainingResult, facts: dict[str, Any], folder: Path) -> None:
 
     click.echo("\n".join(printable(line) for line in result_lines(result)))
     found = sum(row["label"] == _POSITIVE for row in facts["top"])
-    click.echo(f"\nthe ten highest scores of the test part: {found} of them {_POSITIVE}")
+    click.echo(f"\nhighest scores of the test part: {found} of {len(facts['top'])} are {_POSITIVE}")
     click.echo(f"{'rank':>4}  {'account':<10} {'score':>8}  {'partners':>8}  truth")
     for row in facts["top"]:
         name = printable(row["account"])

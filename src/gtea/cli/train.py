@@ -195,7 +195,7 @@ def options_of(task: str, options: dict[str, Any]) -> dict[str, Any]:
     for name in others:
         if given(name):
             flag = name.replace("_", "-")
-            raise UsageError(f"--{flag}: has no meaning with --task {task}. Leave it out.")
+            raise UsageError(f"--{flag}: does not apply to --task {task}. Leave it out.")
     if task == "nodes" and options["labels"] is None:
         raise UsageError("--labels: must be given with --task nodes. Name a table of accounts and labels.")
     return {name: value for name, value in options.items() if name not in {*others, "folds"}}

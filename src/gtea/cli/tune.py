@@ -142,9 +142,7 @@ def _search(
     from gtea.experiments.tune.space import paper_space, read_space
 
     if kind == "grid" and trials is not None:
-        raise UsageError(
-            "--trials: has no meaning with --search grid, which tries all. Leave it out, or search random."
-        )
+        raise UsageError("--trials: does not apply to --search grid, which tries all. Leave it out, or search random.")
     fixed_names = [setting.partition("=")[0].strip() for setting in settings]
     if space is None:
         searched = paper_space(request.config, fixed_names)

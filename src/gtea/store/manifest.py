@@ -83,7 +83,7 @@ def read_manifest(store: Path) -> Manifest:
     if content.get("format_version") != FORMAT_VERSION:
         raise StoreError(
             f"{store}: must have format version {FORMAT_VERSION} (got {content.get('format_version')}). "
-            f"Use gtea {content.get('gtea_version')} or ingest again."
+            f"Ingest again, or use the gtea that wrote it ({content.get('gtea_version', 'of unknown version')})."
         )
     try:
         return Manifest(**content)

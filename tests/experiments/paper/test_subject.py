@@ -59,5 +59,5 @@ def test_payments_are_generated_once_and_always_the_same(monkeypatch: pytest.Mon
 def test_a_store_of_ones_own(data: Path) -> None:
     nodes, links = own_subject(data / "tiny.store", data / "labels.csv"), own_subject(data / "tiny.store", None)
     assert (nodes.name, nodes.task, links.task, links.own) == ("tiny", "nodes", "links", True)
-    with pytest.raises(UsageError, match="--positive: has no meaning without --labels"):
+    with pytest.raises(UsageError, match="--positive: needs --labels"):
         own_subject(data / "tiny.store", None, positive="illicit")

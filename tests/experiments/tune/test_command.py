@@ -68,11 +68,11 @@ def test_without_matplotlib_it_says_how_to_get_a_picture(
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--search", "grid", "--trials", "3"], "--trials: has no meaning with --search grid"),
+        (["--search", "grid", "--trials", "3"], "--trials: does not apply to --search grid"),
         (["--trials", "0"], "--trials: must be at least 1 (got 0)"),
         (["--space", "none.toml"], "none.toml: no such file. Check --space."),
-        (["--graph-until", "3"], "--graph-until: has no meaning with --task nodes"),
-        (["--task", "links"], "--labels: has no meaning with --task links"),
+        (["--graph-until", "3"], "--graph-until: does not apply to --task nodes"),
+        (["--task", "links"], "--labels: does not apply to --task links"),
         (["--set", "split.fractions=[0.5, 0.5]"], "fractions"),
     ],
 )

@@ -86,7 +86,7 @@ def named_subject(
     name, task, default_positive = _facts(folder)
     labels = folder / LABELS if task == "nodes" else None
     if positive is not None and labels is None:
-        raise UsageError(f"--positive: has no meaning for {name}, which is a link prediction task. Leave it out.")
+        raise UsageError(f"--positive: does not apply to {name}, which is a link prediction task. Leave it out.")
     return Subject(name, task, folder / STORE, labels, positive or default_positive)
 
 
@@ -96,7 +96,7 @@ def own_subject(
     """A user's own store: account classification with labels, link prediction without."""
     Store.open(store)
     if labels is None and positive is not None:
-        raise UsageError("--positive: has no meaning without --labels. Leave it out, or pass --labels.")
+        raise UsageError("--positive: needs --labels. Pass --labels, or leave it out.")
     if labels is not None and not labels.is_file():
         raise DataError(f"{labels}: no such file. Check --labels.")
     name = store.absolute().name.removesuffix(".store")
