@@ -4,9 +4,9 @@
 
 Each part runs one benchmark script in its own process, one after the other. The scripts name their rivals: padded
 encoders (bench_encoders.py), a padded GTEA (bench_step.py), sampled scoring (bench_scoring.py) and DuckDB's sort
-(bench_ingest.py). Most comparisons take three rounds. All parts together used 300 processor seconds on an AMD EPYC:
-an estimated four to five minutes on two idle cores, and under ten on a machine half as fast. Absolute times mean
-little on a busy machine. Ratios are more stable, because the methods they compare alternate within one run.
+(bench_ingest.py). Most comparisons take three rounds. On two idle cores of an AMD EPYC all parts took 3.3 minutes, so a
+machine a third as fast stays under ten. Absolute times mean little on a busy machine. Ratios are more stable, because
+the methods they compare alternate within one run.
 """
 
 from __future__ import annotations
