@@ -32,15 +32,21 @@ class ModelConfig:
     family: Family = "gtea"
     """Set by the name of the model (``gtea train --variant``), not by ``--set``."""
     encoder: Encoder = "lstm"
+    """What turns a history into an edge embedding."""
     time_encoding: bool = True
+    """Whether the encoder reads a learnt encoding of event times (Time2Vec)."""
     attention: Attention = "sparsemax"
+    """How scores of neighbours become weights. Sparsemax and entmax15 can give exactly zero."""
     num_layers: int = 2
     """The number of aggregation layers (L in the paper), which is the number of hops a node sees."""
     d_node: int = 64
+    """Size of a node embedding."""
     d_edge: int = 64
     """Size of an edge embedding. The statistics encoder ignores it: its size is four per event feature."""
     num_encoder_layers: int = 1
+    """The number of layers of the LSTM or Transformer."""
     num_heads: int = 4
+    """The number of attention heads, in the Transformer, GAT and TGAT."""
     d_time: int = 16
     """Size of a time embedding, l + 1 in the paper: one linear part, the rest periodic."""
     d_mlp: int = 64

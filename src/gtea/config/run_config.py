@@ -74,6 +74,7 @@ class SamplingConfig:
     """How many neighbours and events a batch holds."""
 
     batch_size: int = 64
+    """The number of labelled accounts per training step, or of links, each with one negative."""
     fanout: int = 10
     """The maximum number of neighbours sampled per node."""
     max_events: int = 64
@@ -87,16 +88,21 @@ class TrainConfig:
     """The optimisation of the weights."""
 
     lr: float = 1e-3
+    """The learning rate of Adam."""
     epochs: int = 100
+    """The maximum number of epochs."""
     patience: int = 15
     """Training stops after this many epochs without a better validation metric. The best weights are kept."""
     metric: Literal["accuracy", "macro_f1", "log_likelihood", "average_precision", "roc_auc"] = "macro_f1"
     """The validation metric that chooses the epoch."""
     weight_decay: float = 0.0
+    """The L2 penalty of Adam."""
     schedule: Literal["none", "cosine"] = "none"
+    """How the learning rate changes: not at all, or down to zero along a cosine."""
     class_weights: bool = True
     """Whether every class has the same total weight in the loss, however rare it is."""
     seed: int = 0
+    """The seed of the initial weights, batches, neighbours, negatives and dropout."""
 
 
 @dataclass(frozen=True)
