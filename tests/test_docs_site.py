@@ -177,7 +177,8 @@ def _first_words(text: str) -> set[str]:
 
 @pytest.mark.slow
 def test_the_site_builds_strictly_and_asks_no_other_server(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    # Not --quiet: it hides warnings from --strict too.
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     pages = list(tmp_path.rglob("*.html"))

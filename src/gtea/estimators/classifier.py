@@ -70,7 +70,7 @@ class GTEAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GTEAEsti
         model_: The trained model. ``model_.saved.metrics`` holds the validation metrics.
         n_features_in_: The number of ids per example, 1.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> import gtea
         >>> from gtea.datasets.payments import PaymentsSpec, generate_payments

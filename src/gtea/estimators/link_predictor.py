@@ -82,7 +82,7 @@ class GTEALinkPredictor(GTEAEstimator):
             returns the more likely class.
         n_features_in_: The number of ids per example, 2.
 
-    Example:
+    Examples:
         >>> import tempfile
         >>> import gtea
         >>> from gtea.datasets.payments import PaymentsSpec, generate_payments
