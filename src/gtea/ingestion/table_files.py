@@ -15,10 +15,13 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from gtea.errors import DataError, UsageError
 from gtea.store.schema import Format
+
+if TYPE_CHECKING:
+    from _csv import Reader  # the type of csv.reader has no public name
 
 _DELIMITERS = (",", "\t", ";", "|")
 
@@ -124,7 +127,7 @@ def _open(path: Path) -> io.TextIOWrapper:
     return io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
-def _reader(stream: io.TextIOWrapper, delimiter: str) -> csv._reader:  # type: ignore[name-defined]
+def _reader(stream: io.TextIOWrapper, delimiter: str) -> Reader:
     csv.field_size_limit(_FIELD_LIMIT)
     return csv.reader(stream, delimiter=delimiter)
 
