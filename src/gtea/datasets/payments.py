@@ -41,33 +41,24 @@ to 3.7 s of wall time, with other work on the two cores); 20 million events of 1
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv as pacsv
-import pyarrow.parquet as pq
 
 from gtea.datasets.payments_patterns import (
     BackgroundPairs,
-    Events,
     background_events,
     background_pairs,
     circle_events,
     form_circles,
     hub_pairs,
-    stream,
 )
+from gtea.datasets.synthetic import Events, require, shuffled_ids, transaction_tables, write_files
 from gtea.errors import UsageError
-from gtea.runtime.files import atomic_write
 
-ROWS = 1 << 20  # rows generated and written at a time
-_EPOCH = 1_704_067_200  # Monday 1 January 2024, 00:00 UTC
-_SCHEMA = pa.schema({"payer": pa.string(), "payee": pa.string(), "timestamp": pa.int64(), "amount": pa.float64()})
 Columns = TypeVar("Columns", Events, BackgroundPairs)
 
 
@@ -95,11 +86,11 @@ class PaymentsSpec:
     hub_reach: float = 0.2
 
     def __post_init__(self) -> None:
-        _require(0 < self.illicit_share < 1, "illicit_share: must be between 0 and 1", self.illicit_share, "0.2")
-        _require(self.seed >= 0, "seed: must not be negative", self.seed, "0")
-        _require(60 <= self.days <= 20_000, "days: must be between 60 and 20000", self.days, "180")
-        _require(self.hubs >= 0, "hubs: must not be negative", self.hubs, "0")
-        _require(0 < self.hub_reach <= 1, "hub_reach: must be above 0 and at most 1", self.hub_reach, "0.2")
+        require(0 < self.illicit_share < 1, "illicit_share: must be between 0 and 1", self.illicit_share, "0.2")
+        require(self.seed >= 0, "seed: must not be negative", self.seed, "0")
+        require(60 <= self.days <= 20_000, "days: must be between 60 and 20000", self.days, "180")
+        require(self.hubs >= 0, "hubs: must not be negative", self.hubs, "0")
+        require(0 < self.hub_reach <= 1, "hub_reach: must be above 0 and at most 1", self.hub_reach, "0.2")
         if min(self.illicit, self.normal) < 4:
             raise UsageError(
                 f"accounts: each class must have at least 4, not counting hubs (got {self.illicit} illicit and "
@@ -138,8 +129,8 @@ def generate_payments(spec: PaymentsSpec) -> tuple[pa.Table, pa.Table]:
     Raises:
         UsageError: There are too few events for this many accounts and hubs.
     """
-    names = _names(spec)
-    return pa.concat_tables(_transactions(_events(spec), names)), _labels(spec, names)
+    ids = shuffled_ids(spec.accounts, spec.seed)
+    return pa.concat_tables(transaction_tables(_events(spec), ids)), _labels(spec, ids)
 
 
 def write_payments(spec: PaymentsSpec, out: Path) -> tuple[Path, Path]:
@@ -147,18 +138,8 @@ def write_payments(spec: PaymentsSpec, out: Path) -> tuple[Path, Path]:
 
     Both are written to temporary files and renamed, so that a reader never sees an incomplete file.
     """
-    names, events = _names(spec), _events(spec)
-    _make_folder(out)
-    paths = out / "transactions.parquet", out / "labels.csv"
-    with atomic_write(paths[0]) as transactions, atomic_write(paths[1]) as labels:
-        _write_parquet(_transactions(events, names), transactions)
-        pacsv.write_csv(_labels(spec, names), labels, pacsv.WriteOptions(quoting_style="none"))
-    return paths
-
-
-def _require(holds: bool, rule: str, got: float, example: str) -> None:
-    if not holds:
-        raise UsageError(f"{rule} (got {got}). Try {example}.")
+    ids, events = shuffled_ids(spec.accounts, spec.seed), _events(spec)
+    return write_files(transaction_tables(events, ids), _labels(spec, ids), out)
 
 
 def _events(spec: PaymentsSpec) -> Events:
@@ -185,55 +166,7 @@ def _concatenated(one: Columns, other: Columns) -> Columns:
     return type(one)(*map(np.concatenate, zip(vars(one).values(), vars(other).values(), strict=True)))
 
 
-def _labels(spec: PaymentsSpec, names: pa.Array) -> pa.Table:
+def _labels(spec: PaymentsSpec, ids: pa.Array) -> pa.Table:
     """Account and label of every account except the hubs, ordered by account."""
     label = np.repeat(["illicit", "normal"], [spec.illicit, spec.normal])
-    return pa.table({"account": names[: spec.labelled], "label": label}).sort_by("account")
-
-
-def _names(spec: PaymentsSpec) -> pa.Array:
-    """An id like ``A0001234`` for each account number, shuffled."""
-    width = max(7, len(str(spec.accounts - 1)))
-    number = pa.array(stream(spec.seed, "ids").permutation(spec.accounts)).cast(pa.string())
-    return pc.binary_join_element_wise("A", pc.utf8_lpad(number, width, "0"), "")
-
-
-def _transactions(events: Events, names: pa.Array) -> Iterator[pa.Table]:
-    """Yield the events as tables of at most ``ROWS`` rows, in time order."""
-    bits = len(events.second).bit_length()
-    # the row number in the low bits makes each key unique, so any sort gives the same order on every machine
-    keys = events.second.astype(np.int64)
-    keys <<= bits
-    keys |= np.arange(len(keys))
-    keys.sort()
-    for start in range(0, len(keys), ROWS):
-        key = keys[start : start + ROWS]
-        order = key & ((1 << bits) - 1)
-        cents = np.rint(100 * events.amount[order]).astype(np.float64)
-        yield pa.table(
-            {
-                "payer": names.take(pa.array(events.payer[order])),
-                "payee": names.take(pa.array(events.payee[order])),
-                "timestamp": (key >> bits) + _EPOCH,
-                "amount": np.maximum(cents, 1) / 100,
-            },
-            schema=_SCHEMA,
-        )
-
-
-def _write_parquet(tables: Iterator[pa.Table], stream: BinaryIO) -> None:
-    # times are sorted, so their differences are small; for shuffled ids, neither a dictionary nor row group
-    # statistics are worth their cost
-    delta, bounded = {"timestamp": "DELTA_BINARY_PACKED"}, ["timestamp"]
-    with pq.ParquetWriter(
-        stream, _SCHEMA, use_dictionary=False, column_encoding=delta, write_statistics=bounded
-    ) as writer:
-        for table in tables:
-            writer.write_table(table)
-
-
-def _make_folder(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError) as error:
-        raise UsageError(f"{out}: must be a folder (got a file). Choose another.") from error
+    return pa.table({"account": ids[: spec.labelled], "label": label}).sort_by("account")

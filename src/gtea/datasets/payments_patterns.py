@@ -16,32 +16,16 @@ training would recognise the fourth.
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-# 32 bits are enough, and take half the memory
-Ints = NDArray[np.int32]
-Floats = NDArray[np.float32]
-Counts = NDArray[np.int64]
+from gtea.datasets.synthetic import DAY, Counts, Events, Floats, Ints, share_out, stream
 
 SIZE = 4  # accounts in a circle
 _WEEKS = 3  # a league plays in one, two or three consecutive weeks
-DAY = 86_400
 _ROUND = 25 * 60  # seconds from one round to the next
 _BREAK = 20 * 60  # seconds between the two sittings of a night
-
-
-@dataclass(frozen=True)
-class Events:
-    """Payments as columns: account numbers, seconds since the first day, unrounded amounts."""
-
-    payer: Ints
-    payee: Ints
-    second: Ints
-    amount: Floats
 
 
 @dataclass(frozen=True)
@@ -73,11 +57,6 @@ class BackgroundPairs:
     other: Ints
     low: Floats
     high: Floats
-
-
-def stream(seed: int, purpose: str) -> np.random.Generator:
-    """A separate generator for each purpose, so that an additional draw for one doesn't change the others."""
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, zlib.crc32(purpose.encode())])))
 
 
 def form_circles(illicit: int, normal: int, days: int, seed: int) -> Circles:
@@ -155,7 +134,7 @@ def background_pairs(circles: Circles, pairs: int, seed: int) -> BackgroundPairs
     """
     rng = stream(seed, "partners")
     seats, count = circles.members.ravel(), len(circles.members)
-    first = np.repeat(np.arange(len(seats)), 1 + _share_out(pairs - len(seats), rng.pareto(1.6, len(seats))))
+    first = np.repeat(np.arange(len(seats)), 1 + share_out(pairs - len(seats), rng.pareto(1.6, len(seats))))
     home = first // SIZE
     # circles this close in the order of arrival overlap by about half a window or more
     reach = max(1, min(count // 2, int(count * circles.window / 2 / (circles.opens[-1] + 1))))
@@ -185,7 +164,7 @@ def background_events(pairs: BackgroundPairs, events: int, seed: int) -> Events:
     """Ordinary payments in the daytime, at least one per pair. The length of a history is heavy-tailed."""
     rng = stream(seed, "background")
     count = len(pairs.one)
-    pair = np.repeat(np.arange(count), 1 + _share_out(events - count, rng.pareto(1.6, count)))
+    pair = np.repeat(np.arange(count), 1 + share_out(events - count, rng.pareto(1.6, count)))
     day = pairs.low[pair] + (pairs.high - pairs.low)[pair] * rng.random(events, np.float32)
     hour = 7 + 7.5 * (rng.random(events, np.float32) + rng.random(events, np.float32))
     # most pairs pay in one direction, some in both
@@ -198,10 +177,3 @@ def background_events(pairs: BackgroundPairs, events: int, seed: int) -> Events:
         second=day.astype(np.int32) * DAY + (hour * 3600).astype(np.int32),
         amount=np.exp(level[pair] + 0.4 * rng.standard_normal(events, np.float32)),
     )
-
-
-def _share_out(total: int, weights: NDArray[np.float64]) -> Counts:
-    """Split ``total`` into whole numbers in proportion to ``weights``. They add up exactly."""
-    cumulative = np.cumsum(weights)
-    shares: Counts = np.diff(np.floor(cumulative / cumulative[-1] * total).astype(np.int64), prepend=0)
-    return shares
