@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gtea.errors import UsageError
-from gtea.store.time_units import date_text, parse_instant, stored_per_second, unit_ratio
+from gtea.store.time_units import date_text, parse_instant, span_text, stored_per_second, unit_ratio
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,27 @@ def test_times_for_people() -> None:
     assert date_text(1_500_000, "us") == "1970-01-01T00:00:01.500000Z"
     assert date_text(17, "step") == "17"
     assert date_text(10**15, "s").startswith("the year 3169")
+
+
+@pytest.mark.parametrize(
+    ("length", "unit", "text"),
+    [
+        (0, "s", "0 seconds"),
+        (1, "s", "1 second"),
+        (500_000, "us", "0.5 seconds"),
+        (119, "s", "119 seconds"),
+        (120, "s", "2 minutes"),
+        (720 * 10**9, "ns", "12 minutes"),
+        (3 * 3_600 + 1_800, "s", "3.5 hours"),
+        (2 * 86_400, "s", "2 days"),
+        (700 * 86_400, "s", "700 days"),
+        (803 * 86_400, "s", "2.2 years"),
+        (1, "step", "1 step"),
+        (12_345, "step", "12,345 steps"),
+    ],
+)
+def test_spans_for_people(length: int, unit: str, text: str) -> None:
+    assert span_text(length, unit) == text
 
 
 def test_ratios() -> None:

@@ -2,7 +2,7 @@
 
 Times are stored as int64 counts of a unit: seconds, microseconds or nanoseconds since 1970-01-01 UTC, or steps of a
 counter. ``parse_instant`` converts an instant that the user gives (a number, a date or a datetime) to a stored time.
-``date_text``, ``unit_ratio`` and ``stored_per_second`` format and convert stored times.
+``date_text``, ``span_text``, ``unit_ratio`` and ``stored_per_second`` format and convert stored times.
 """
 
 from __future__ import annotations
@@ -99,6 +99,21 @@ def date_text(value: int, unit: str) -> str:
     digits = len(str(per_second)) - 1
     fraction = f".{rest:0{digits}d}" if rest else ""
     return f"{date.isoformat()}{fraction}Z"
+
+
+_SPANS = (("years", 365.25 * 86_400), ("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0), ("seconds", 1.0))
+
+
+def span_text(length: int, unit: str) -> str:
+    """The time between two stored times as text, in the largest unit of which it has at least two: 12 minutes."""
+    if unit == "step":
+        return f"{length:,} step{'' if length == 1 else 's'}"
+    seconds = length / UNITS_PER_SECOND[unit]
+    for name, size in _SPANS:
+        if seconds >= 2 * size:
+            count = seconds / size
+            return f"{count:,.0f} {name}" if count >= 10 else f"{count:.2g} {name}"
+    return f"{seconds:.2g} second{'' if seconds == 1 else 's'}"
 
 
 def unit_ratio(coarse: str, fine: str) -> int:
