@@ -48,6 +48,18 @@ def test_a_score_does_not_depend_on_who_else_is_asked(gtea: Run, payments: Any, 
     assert json.loads(alone.out)["top"][0]["score"] == pytest.approx(first["score"], abs=1e-6)
 
 
+def test_warnings_about_the_split_are_printed_once(gtea: Run, payments: Any, tmp_path: Path) -> None:
+    words = ("train", payments.store.path, "--labels", payments.labels, "--variant", "tree")
+    result = json.loads(gtea(*words, "--out", tmp_path / "a", "--json").out)
+    expected = [f"warning: {warning['text']}. {warning['remedy']}" for warning in result["warnings"]]
+    assert expected
+    outcome = gtea(*words, "--out", tmp_path / "b")
+    assert outcome.err.splitlines() == expected
+    assert "warning:" not in outcome.out
+    folds = gtea(*words, "--folds", "3", "--out", tmp_path / "c")
+    assert [line.split(":")[0] for line in folds.err.splitlines()] == ["warning"]
+
+
 @pytest.mark.slow
 def test_folds_are_trained_and_summed_up(gtea: Run, payments: Any, tmp_path: Path, quick: tuple[str, ...]) -> None:
     words = (

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from gtea.training.fit import train_task
 from gtea.training.loop import no_report
+from gtea.training.model_card import model_card
 from gtea.training.node_task import NodeTask
 
 Make = Callable[..., NodeTask]
@@ -28,3 +30,13 @@ def test_it_says_what_kind_of_model_it_is(run_of: Make) -> None:
     assert "GTEA: transformer encoder, without time encoding, sparsemax attention, 2 layers" in card
     assert "A baseline" not in card
     assert "Labels of" not in card
+
+
+def test_it_warns_of_what_the_split_can_not_show(run_of: Make) -> None:
+    model = train_task(run_of("m", "train.epochs=1"), no_report)
+    assert "Warning" not in model_card(model)
+    warning = {"code": "few_examples", "text": "test has 2 accounts of 'x'", "remedy": "Add labels."}
+    lines = model_card(replace(model, metrics={**model.metrics, "warnings": [warning]})).splitlines()
+    place = lines.index("- Warning: test has 2 accounts of 'x'. Add labels.")
+    assert lines.index("## Evaluation") < place < lines.index("## Limitations")
+    assert (lines[place - 1], lines[place + 1]) == ("", "")

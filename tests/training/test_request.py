@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,9 @@ import pytest
 
 from gtea.errors import UsageError
 from gtea.models.registry import DEFAULT_MODEL, default_config, model_config
-from gtea.training.request import Fold, LinkRequest, NodeRequest
+from gtea.tasks.split_warnings import split_warnings
+from gtea.training.loop import no_report
+from gtea.training.request import Fold, LinkRequest, NodeRequest, run_folds, run_once
 
 
 def test_shares_of_accounts_and_events_are_settings(payments: Any) -> None:
@@ -62,3 +66,30 @@ def test_without_a_name_the_default_model_is_trained(payments: Any) -> None:
 def test_shares_that_can_not_be(payments: Any, value: str) -> None:
     with pytest.raises(UsageError, match="fractions"):
         NodeRequest.read(payments.store.path, payments.labels, settings=[f"split.fractions={value}"]).split()
+
+
+def test_metrics_come_with_warnings_about_the_split(payments: Any, tmp_path: Path) -> None:
+    request = NodeRequest.read(payments.store.path, payments.labels, variant="tree")
+    expected = [warning.to_json() for warning in split_warnings(request.split(), request.store, request.labels)]
+    assert "few_examples" in {warning["code"] for warning in expected}
+    assert run_once(request, str(tmp_path / "m"), None, no_report)["warnings"] == expected
+    assert json.loads((tmp_path / "m" / "metrics.json").read_text())["warnings"] == expected
+    card = (tmp_path / "m" / "MODEL_CARD.md").read_text()
+    assert all(f"- Warning: {warning['text']}. {warning['remedy']}" in card for warning in expected)
+    assert run_once(request, None, str(tmp_path / "m"), no_report)["warnings"] == expected
+
+
+def test_folds_have_the_warnings_of_the_first(payments: Any, tmp_path: Path) -> None:
+    request = NodeRequest.read(payments.store.path, payments.labels, variant="tree")
+    first = split_warnings(request.folds(4)[0], request.store, request.labels)
+    result = run_folds(request, 4, str(tmp_path / "m"), None, no_report)
+    assert result["warnings"] == [warning.to_json() for warning in first]
+    assert [warning.code for warning in first] == ["few_examples"]
+    assert json.loads((tmp_path / "m" / "folds.json").read_text())["warnings"] == result["warnings"]
+
+
+def test_links_too(payments: Any, tmp_path: Path) -> None:
+    request = LinkRequest.read(payments.store.path, variant="edgebank")
+    expected = [warning.to_json() for warning in split_warnings(request.split, request.store, None)]
+    assert "window_lengths" in {warning["code"] for warning in expected}
+    assert run_once(request, str(tmp_path / "m"), None, no_report)["warnings"] == expected

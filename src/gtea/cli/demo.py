@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gtea.cli.output import json_option, print_json, printable, progress_bar, training_bar
+from gtea.cli.output import json_option, print_json, print_warnings, printable, progress_bar, training_bar
 
 if TYPE_CHECKING:
     from gtea.training.request import NodeRequest
@@ -129,6 +129,7 @@ def _show(result: TrainingResult, facts: dict[str, Any], folder: Path) -> None:
     from gtea.cli.train import result_lines
 
     click.echo("\n".join(printable(line) for line in result_lines(result)))
+    print_warnings(result)
     found = sum(row["label"] == _POSITIVE for row in facts["top"])
     click.echo(f"\nhighest scores of the test part: {found} of {len(facts['top'])} are {_POSITIVE}")
     click.echo(f"{'rank':>4}  {'account':<10} {'score':>8}  {'partners':>8}  truth")

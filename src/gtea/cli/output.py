@@ -55,6 +55,12 @@ def print_unknown(report: Mapping[str, Any]) -> None:
         click.echo(f"left out: {unknown['accounts']:,} unknown accounts in {unknown['rows']:,} rows: {shown}{more}")
 
 
+def print_warnings(result: Mapping[str, Any]) -> None:
+    """Print what the split of a training can't show, on standard error."""
+    for warning in result.get("warnings", []):
+        click.echo(printable(f"warning: {warning['text']}. {warning['remedy']}"), err=True)
+
+
 def print_json(content: object) -> None:
     """Print JSON, indented, non-ASCII as it is."""
     click.echo(json.dumps(content, indent=2, ensure_ascii=False))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gtea.cli.output import given, json_option, print_json, print_unknown, printable, training_bar
+from gtea.cli.output import given, json_option, print_json, print_unknown, print_warnings, printable, training_bar
 from gtea.errors import UsageError
 
 if TYPE_CHECKING:
@@ -101,6 +101,7 @@ def command(
     print_left_out(result.get("split", {}))
     lines = fold_lines(result) if folds is not None else result_lines(result)
     click.echo("\n".join(printable(line) for line in lines))
+    print_warnings(result)
     if folds is None:
         click.echo(printable(f"next: {_next_command(result, store)}"))
 

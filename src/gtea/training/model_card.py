@@ -33,6 +33,7 @@ def model_card(model: SavedModel) -> str:
         "",
         _evaluation_note(metrics),
         "",
+        *_split_warnings(metrics),
         "## Limitations",
         "",
         *_warnings(config),
@@ -100,6 +101,12 @@ def _warnings(config: Mapping[str, Any]) -> list[str]:
 
 def _split_lines(split: Mapping[str, Any]) -> list[str]:
     return [f"- {name}: {value}" for name, value in split.items()]
+
+
+def _split_warnings(metrics: Mapping[str, Any]) -> list[str]:
+    """What the split can't show. Older models and those of estimators have no such list."""
+    lines = [f"- Warning: {warning['text']}. {warning['remedy']}" for warning in metrics.get("warnings", [])]
+    return [*lines, ""] if lines else []
 
 
 def _metric_table(metrics: Mapping[str, Any]) -> list[str]:

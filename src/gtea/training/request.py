@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 import torch
+from torch import nn
 
 from gtea.config import Family, ModelConfig, RunConfig, read_config, read_toml
 from gtea.errors import UsageError
+from gtea.features.preprocessing import Preprocessing
 from gtea.models.model_folder import SavedModel
 from gtea.models.registry import DEFAULT_MODEL, default_config, model_config, require_classifier
 from gtea.runtime.device import resolve_device
@@ -18,13 +20,14 @@ from gtea.runtime.files import write_json
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels, positive_class, read_labels
 from gtea.tasks.link_split import LinkSplit, split_links, with_negatives
+from gtea.tasks.split_warnings import split_warnings
 from gtea.tasks.splits import Split, stratified_folds, temporal_split
 from gtea.tasks.uncertainty import mean_and_std
 from gtea.training.fit import Task, train_task
 from gtea.training.link_task import LinkTask
 from gtea.training.loop import TrainingListener
 from gtea.training.node_task import NodeTask
-from gtea.training.results import FoldsResult, MeanAndStd, TrainingResult
+from gtea.training.results import FoldsResult, MeanAndStd, TaskMetrics, TrainingResult
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ class NodeRequest:
 
     def task_for(self, split: Split, folder: Path) -> NodeTask:
         """Return the training task for one split."""
-        return NodeTask(self.store, self.labels, self.positive, split, self.config, folder, self.device)
+        return _RequestedNodeTask(self.store, self.labels, self.positive, split, self.config, folder, self.device)
 
     def once(self, folder: Path) -> NodeTask:
         """Return the training task."""
@@ -154,7 +157,25 @@ class LinkRequest:
 
     def once(self, folder: Path) -> LinkTask:
         """Return the training task."""
-        return LinkTask(self.store, self.split, self.config, folder, self.device)
+        return _RequestedLinkTask(self.store, self.split, self.config, folder, self.device)
+
+
+class _RequestedNodeTask(NodeTask):
+    """A task whose metrics come with warnings about its split."""
+
+    def evaluate(self, network: nn.Module, preprocessing: Preprocessing) -> TaskMetrics:
+        return _with_warnings(super().evaluate(network, preprocessing), self.split, self.store, self.labels)
+
+
+class _RequestedLinkTask(LinkTask):
+    """A task whose metrics come with warnings about its split."""
+
+    def evaluate(self, network: nn.Module, preprocessing: Preprocessing) -> TaskMetrics:
+        return _with_warnings(super().evaluate(network, preprocessing), self.split, self.store, None)
+
+
+def _with_warnings(metrics: TaskMetrics, split: Split | LinkSplit, store: Store, labels: Labels | None) -> TaskMetrics:
+    return {**metrics, "warnings": [warning.to_json() for warning in split_warnings(split, store, labels)]}
 
 
 def _chosen_model(variant: str | None, config: Path | None) -> ModelConfig:
@@ -191,12 +212,14 @@ def run_folds(
     if resume is None and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder}: exists. Continue with --resume, or choose another --out.")
     folds = request.folds(k)
-    results = []
+    results, warnings = [], []
     for number, split in enumerate(folds):
         fold_folder = folder / f"fold-{number + 1}"
         resumed = (fold_folder / "run.json").exists()
         model = train_task(request.task_for(split, fold_folder), listener, resume=resumed)
         results.append(model.metrics["test"])
+        if number == 0:
+            warnings = model.metrics.get("warnings", [])
     test: dict[str, MeanAndStd] = {}
     for name in results[0]:
         mean, std = mean_and_std([result[name] for result in results])
@@ -208,6 +231,7 @@ def run_folds(
         each=results,
         labels=request.labels.report,
         split={"left_out": folds[0].left_out},
+        warnings=warnings,
     )
     write_json(folder / "folds.json", dict(summary))
     return summary

@@ -27,6 +27,8 @@ class TaskMetrics(TypedDict):
     """Which labels were read and left out."""
     pairs: NotRequired[dict[str, Any]]
     """Which labelled pairs were read."""
+    warnings: NotRequired[list[dict[str, str]]]
+    """What the split can't show: code, text and remedy of each warning."""
 
 
 class TrainingResult(TypedDict):
@@ -47,6 +49,7 @@ class TrainingResult(TypedDict):
     test_trees_alone: NotRequired[dict[str, float]]
     threshold: NotRequired[float]
     labels: NotRequired[dict[str, Any]]
+    warnings: NotRequired[list[dict[str, str]]]
 
 
 class MeanAndStd(TypedDict):
@@ -65,3 +68,5 @@ class FoldsResult(TypedDict):
     each: list[dict[str, float]]
     labels: dict[str, Any]
     split: dict[str, Any]
+    warnings: list[dict[str, str]]
+    """Those of the first fold: all folds are alike."""
