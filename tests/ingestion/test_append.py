@@ -32,6 +32,31 @@ def test_appending_equals_ingesting_all_at_once(store_of: Make, helpers: Any) ->
     assert verify(appended.path, lambda stage, done: None) == []
 
 
+def test_snap_files_are_appended_as_snap_files(tmp_path: Path, helpers: Any) -> None:
+    lines = ["1 2 1254192988\n", "# more\n2\t 3 1254192989\n", " 3 1 1254192987\n9 9 1254192999\n"]
+    parts = [tmp_path / f"{i}.txt" for i in range(3)]
+    for part, text in zip(parts, lines, strict=True):
+        part.write_text(text)
+    store = ingest(parts[0], format="snap", out=tmp_path / "s")
+    append(store.path, parts[1])
+    appended = append(store.path, parts[2])
+    at_once = ingest(parts, format="snap", out=tmp_path / "at_once")
+    assert helpers.array_bytes(appended) == helpers.array_bytes(at_once)
+    assert appended.report == at_once.report
+    (tmp_path / "bad.txt").write_text("# more\n1 2\n")
+    with pytest.raises(DataError, match=r"bad\.txt, row 2: a line must have three fields"):
+        append(store.path, tmp_path / "bad.txt")
+
+
+def test_a_frame_appended_to_a_snap_store_has_rows_and_not_lines(tmp_path: Path) -> None:
+    (tmp_path / "e.txt").write_text("1 2 1254192988\n")
+    store = ingest(tmp_path / "e.txt", format="snap", out=tmp_path / "s")
+    frame = pa.table({"source": [1, 2], "target": [3, None], "timestamp": [1_254_192_990, 1_254_192_991]})
+    assert append(store.path, frame.slice(0, 1)).num_events == 2
+    with pytest.raises(DataError, match=r"events frame 2, row 2, column 'target': an account id must not be empty"):
+        append(store.path, [tmp_path / "e.txt", frame])
+
+
 def test_readers_of_the_old_version_are_undisturbed(store_of: Make, helpers: Any) -> None:
     old = store_of(OLD)
     view = old.as_of()

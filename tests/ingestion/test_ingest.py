@@ -218,6 +218,31 @@ def test_jodie_users_and_items_are_different_accounts(tmp_path: Path) -> None:
     assert store.manifest.counts["self_loops"] == 0
 
 
+def test_a_snap_file_gives_the_store_of_its_events(tmp_path: Path, helpers: Any) -> None:
+    rows = [
+        ("7", "8", 1_254_192_988),
+        ("8", "7", 1_254_192_989),
+        ("007", "7", 1_254_192_990),
+        ("7", "7", 1_254_192_991),
+    ]
+    (tmp_path / "e.txt").write_text("# source target time\n" + "".join(f"{s} \t{d}  {t}\n" for s, d, t in rows))
+    (tmp_path / "e.csv").write_text("s,d,t\n" + "".join(f"{s},{d},{t}\n" for s, d, t in rows))
+    store = ingest(tmp_path / "e.txt", format="snap", out=tmp_path / "snap")
+    expected = ingest(tmp_path / "e.csv", src="s", dst="d", time="t", time_unit="s", out=tmp_path / "csv")
+    assert helpers.array_bytes(store) == helpers.array_bytes(expected)
+    assert store.report == expected.report
+    assert accounts(store) == ["7", "8", "007"]
+    assert (store.num_edges, store.manifest.counts["self_loops"], store.unit) == (2, 1, "s")
+    assert store.manifest.schema["time_unit"] == "s"
+    assert store.report["notes"] == []
+
+
+def test_the_seconds_of_a_snap_file_can_be_another_unit(tmp_path: Path) -> None:
+    (tmp_path / "e.txt").write_text("1 2 1254192988500\n")
+    store = ingest(tmp_path / "e.txt", format="snap", time_unit="ms", out=tmp_path / "s")
+    assert store.report["time"]["first"] == "2009-09-29T02:56:28.500000Z"
+
+
 def test_frames_of_every_kind_give_the_same_store(tmp_path: Path, helpers: Any) -> None:
     import duckdb
     import pandas as pd

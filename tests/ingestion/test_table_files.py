@@ -35,6 +35,7 @@ def test_formats_by_name() -> None:
     names = {"e.csv": "csv", "e.CSV.gz": "csv", "e.tab": "tsv", "e.pq": "parquet", "e.txt": "csv"}
     assert {name: file_format(Path(name), "auto") for name in names} == names
     assert file_format(Path("e.dat"), "jodie") == "jodie"
+    assert file_format(Path("e.txt.gz"), "snap") == "snap"
     with pytest.raises(UsageError, match="the file format can't be detected from the name"):
         file_format(Path("e.dat"), "auto")
 

@@ -34,10 +34,10 @@ from gtea.cli.output import any_date_option, bad_rows_option, json_option, memor
 @any_date_option
 @click.option(
     "--format",
-    type=click.Choice(["auto", "csv", "tsv", "parquet", "jodie"]),
+    type=click.Choice(["auto", "csv", "tsv", "parquet", "jodie", "snap"]),
     default="auto",
     show_default=True,
-    help="What the files are; auto goes by their names. jodie needs no column options.",
+    help="What the files are; auto goes by their names. jodie and snap need no column options.",
 )
 @click.option("--delimiter", metavar="CHAR", help="Of CSV files; detected from the header if not given.")
 @bad_rows_option
@@ -69,6 +69,7 @@ def command(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
       gtea ingest payments.csv --src payer --dst payee --time timestamp --features amount --out payments.store
       gtea ingest 'daily/*.parquet' --src from --dst to --time day --time-unit days --out daily.store
       gtea ingest wikipedia.csv.gz --format jodie --out wikipedia.store
+      gtea ingest sx-mathoverflow.txt.gz --format snap --out mathoverflow.store
     """
     from gtea.cli.info import show
     from gtea.ingestion.ingest import ingest

@@ -34,6 +34,7 @@ _RULES = {
     "bad_feature": "a feature must be a number",
     "non_finite_feature": "a feature must be a finite number within float32",
     "wrong_columns": "a line must have as many columns as the header",
+    "wrong_fields": "a line must have three fields: source, target, seconds",
     "broken_line": "a line must be well-formed UTF-8 CSV",
 }
 _REJECTS = {"MISSING COLUMNS": "wrong_columns", "TOO MANY COLUMNS": "wrong_columns"}
@@ -45,6 +46,7 @@ class Check:
 
     reason: str
     column: str
+    """Empty if the check is of the whole line."""
     raw: str
     """SQL for the offending value as it is in the input."""
     condition: str
@@ -67,6 +69,16 @@ class BadRow:
         value = self.record if not self.column else self.value
         got = "nothing" if value is None else repr(value if len(value) <= 80 else value[:77] + "...")
         return f"{where}: {_RULES[self.reason]} (got {got})"
+
+
+def line_checks(sources: Sequence[Source], starts: Sequence[int]) -> list[Check]:
+    """The checks of lines that are staged whole because they don't have the right number of fields."""
+    rows = [
+        f"rowid BETWEEN {start} AND {end - 1}"
+        for source, start, end in zip(sources, starts, _ends(starts), strict=True)
+        if source.keeps_bad_lines
+    ]
+    return [Check("wrong_fields", "", "src", f"dst IS NULL AND ({' OR '.join(rows)})")] if rows else []
 
 
 def id_checks(column: str, name: str, kind: str) -> list[Check]:
@@ -119,12 +131,14 @@ def find_bad_rows(
             f"SELECT reason, count(*) FROM (SELECT CASE {branches} END AS reason FROM {table}) GROUP BY 1"
         )
         counts.update({reason: int(count) for reason, count in found if reason is not None})
+    staged = counts.total()
     for source in sources:
         if source.rejects is not None:
             for kind, count in bench.rows(f"SELECT error_type, count(DISTINCT line) FROM {source.rejects} GROUP BY 1"):
                 counts[_REJECTS.get(str(kind), "broken_line")] += int(count)
+    rejected = counts.total() - staged
     good = "true" if not totals[0] else f"NOT coalesce({_any_bad(checks)}, true)"
-    return BadRowsFound(bench, table, tuple(checks), tuple(sources), tuple(starts), dict(counts), good)
+    return BadRowsFound(bench, table, tuple(checks), tuple(sources), tuple(starts), dict(counts), rejected, good)
 
 
 @dataclass(frozen=True)
@@ -137,6 +151,8 @@ class BadRowsFound:
     sources: tuple[Source, ...]
     starts: tuple[int, ...]
     counts: dict[str, int]
+    rejected: int
+    """Number of bad rows that are not in the table, because DuckDB couldn't read them."""
     good: str
 
     @property
@@ -157,13 +173,12 @@ class BadRowsFound:
 
     def each(self, limit: int | None = None) -> Iterator[BadRow]:
         """Yield the bad rows by source and row: at most ``limit`` staged and ``limit`` rejected ones per source."""
-        ends = (*self.starts[1:], 1 << 62)
-        for source, start, end in zip(self.sources, self.starts, ends, strict=True):
+        for source, start, end in zip(self.sources, self.starts, _ends(self.starts), strict=True):
             staged, rejected = self._staged(start, end, limit), self._rejected(source, limit)
             records = [int(row) - start for row, *_ in staged]
             staged_lines, rejected_lines = _lines(source, records, [int(line) for line, *_ in rejected])
             rows = [
-                BadRow(source.name, line, self.checks[number].column, value, self.checks[number].reason, _record(text))
+                _staged_row(source.name, line, self.checks[number], value, text)
                 for line, (_, number, value, text) in zip(staged_lines, staged, strict=True)
             ]
             rows += [
@@ -216,8 +231,19 @@ def _lines(source: Source, records: list[int], rejected: list[int]) -> tuple[lis
     return [*found.accepted, *approximate[len(found.accepted) :]], [*found.rejected, *rejected][: len(rejected)]
 
 
+def _ends(starts: Sequence[int]) -> list[int]:
+    """The rowid after the last staged row of each source."""
+    return [*starts[1:], 1 << 62]
+
+
 def _any_bad(checks: Sequence[Check]) -> str:
     return " OR ".join(f"({check.condition})" for check in checks)
+
+
+def _staged_row(source: str, line: int, check: Check, value: str | None, columns: str) -> BadRow:
+    if not check.column:
+        return BadRow(source, line, "", None, check.reason, value or "")
+    return BadRow(source, line, check.column, value, check.reason, _record(columns))
 
 
 def _record(columns: str) -> str:

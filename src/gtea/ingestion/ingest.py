@@ -87,7 +87,7 @@ def ingest(
         described_nodes,
         format,
         delimiter,
-        "s" if format == "jodie" and time_unit == "auto" else time_unit,
+        "s" if format in ("jodie", "snap") and time_unit == "auto" else time_unit,
         timezone,
         directed,
         self_loops,
@@ -180,7 +180,7 @@ def _read(
         stage_nodes(bench, nodes, schema.node_columns, id_type=id_type) if schema.node_columns and nodes else None
     )
     ledger.quarantine = _handle_bad_rows([found, *([found_nodes] if found_nodes else [])], options)
-    ledger.rows_in = staged.num_rows + sum(found.counts.get(r, 0) for r in ("wrong_columns", "broken_line"))
+    ledger.rows_in = staged.num_rows + found.rejected
     ledger.bad = found.counts
     create_clean_view(bench, staged, times, found.good)
     if found_nodes is not None and schema.node_columns is not None:

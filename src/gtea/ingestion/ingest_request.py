@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from gtea.errors import UsageError
 from gtea.ingestion.bad_rows import BadRows
 from gtea.ingestion.columns import check_node_columns
+from gtea.ingestion.snap_files import SnapLayout
 from gtea.ingestion.table_files import file_format, find_files, read_jodie_layout, read_layout
 from gtea.runtime.progress import Progress, no_progress
 from gtea.store.schema import EventColumns, Format, NodeColumns
@@ -37,7 +38,7 @@ def event_columns(
     features: tuple[str, ...],
     categorical: tuple[str, ...],
 ) -> EventColumns:
-    """The requested event columns. A JODIE file has fixed columns."""
+    """The requested event columns. JODIE and SNAP files have fixed columns."""
     if format == "jodie":
         if src or dst or time:
             raise UsageError("--format jodie: --src, --dst and --time are fixed. Leave them out.")
@@ -45,6 +46,12 @@ def event_columns(
             first = find_files([item for item in inputs if isinstance(item, str | os.PathLike)])[0]
             features = read_jodie_layout(first).columns[4:]
         return EventColumns("user_id", "item_id", "timestamp", features, categorical)
+    if format == "snap":
+        if src or dst or time or features or categorical:
+            raise UsageError(
+                "--format snap: the columns are fixed. Leave out --src, --dst, --time, --features and --categorical."
+            )
+        return EventColumns(*SnapLayout().columns)
     missing = [option for option, value in (("--src", src), ("--dst", dst), ("--time", time)) if not value]
     if missing:
         raise UsageError(f"{', '.join(missing)}: must be given. Name the column of the input.")

@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from gtea.errors import DataError, UsageError
 from gtea.ingestion.pickles import refuse_pickle
-from gtea.ingestion.table_files import CsvLayout, file_format, read_jodie_layout, read_layout
+from gtea.ingestion.snap_files import WHOLE_LINES, read_snap_layout, split_lines
+from gtea.ingestion.table_files import CsvLayout, RecordLayout, file_format, read_jodie_layout, read_layout
 from gtea.ingestion.workbench import Workbench, literal, quoted
 from gtea.store.schema import Format
 
@@ -32,9 +33,11 @@ class Source:
     """Column name -> the SQL expression that selects it from ``relation``."""
     relation: str
     path: Path | None = None
-    layout: CsvLayout | None = None
+    layout: RecordLayout | None = None
     rejects: str | None = None
-    """Name of the table with the lines that DuckDB couldn't split into columns (CSV only)."""
+    """Name of the table with the lines that DuckDB couldn't read (text files only)."""
+    keeps_bad_lines: bool = False
+    """Whether a line with too few or too many fields is a row: the line in the first column, NULL in the others."""
     stamp: tuple[int, int] = (0, 0)
     """Size and modification time of the file when it was opened. It must not change while it is read."""
 
@@ -64,11 +67,16 @@ def open_file(
     """Make a source of a file. ``number`` makes the names of its helper tables unique."""
     refuse_pickle(path)
     kind = file_format(path, declared)
-    if kind == "parquet":
-        return _parquet(bench, path)
-    if kind == "jodie":
-        return _csv(bench, path, read_jodie_layout(path), number)
-    return _csv(bench, path, read_layout(path, wanted, delimiter or ("\t" if kind == "tsv" else None)), number)
+    match kind:
+        case "parquet":
+            return _parquet(bench, path)
+        case "jodie":
+            return _csv(bench, path, read_jodie_layout(path), number)
+        case "snap":
+            return _snap(bench, path, number)
+        case "csv" | "tsv":
+            layout = read_layout(path, wanted, delimiter or ("\t" if kind == "tsv" else None))
+            return _csv(bench, path, layout, number)
 
 
 def open_frame(bench: Workbench, frame: object, name: str) -> Source:
@@ -102,19 +110,41 @@ def _described(bench: Workbench, name: str, relation: str) -> Source:
 def _csv(bench: Workbench, path: Path, layout: CsvLayout, number: int) -> Source:
     # In SQL, columns are named c0, c1, ...: header names may repeat, or differ only in case.
     names = [f"c{i}" for i in range(len(layout.columns))]
-    types = ", ".join(f"'{name}': 'VARCHAR'" for name in names)
     rejects = f"rejects_{number}"
-    compression = "gzip" if path.suffix == ".gz" else "none"
-    file = literal(str(bench.reachable(path)))
-    relation = (
-        f"read_csv({file}, auto_detect = false, header = false, skip = {layout.header_lines}, "
-        f"columns = {{{types}}}, delim = {literal(layout.delimiter)}, quote = '\"', escape = '\"', "
-        f"compression = '{compression}', store_rejects = true, rejects_limit = 0, "
-        f"rejects_table = '{rejects}', rejects_scan = '{rejects}_scan')"
-    )
+    dialect = f"skip = {layout.header_lines}, delim = {literal(layout.delimiter)}, quote = '\"', escape = '\"'"
+    relation = _read_csv(bench, path, names, dialect, rejects)
     pairs = zip(layout.columns, names, strict=True)
     unique = {column: name for column, name in pairs if layout.columns.count(column) == 1}
-    return Source(path.name, dict.fromkeys(unique, "VARCHAR"), unique, relation, path, layout, rejects, _stamp(path))
+    return Source(
+        path.name, dict.fromkeys(unique, "VARCHAR"), unique, relation, path, layout, rejects, stamp=_stamp(path)
+    )
+
+
+def _snap(bench: Workbench, path: Path, number: int) -> Source:
+    layout = read_snap_layout(path)
+    rejects = f"rejects_{number}"
+    return Source(
+        path.name,
+        dict.fromkeys(layout.columns, "VARCHAR"),
+        {column: f"c{i}" for i, column in enumerate(layout.columns)},
+        split_lines(_read_csv(bench, path, ["line"], WHOLE_LINES, rejects)),
+        path,
+        layout,
+        rejects,
+        keeps_bad_lines=True,
+        stamp=_stamp(path),
+    )
+
+
+def _read_csv(bench: Workbench, path: Path, names: Sequence[str], dialect: str, rejects: str) -> str:
+    """SQL that reads a text file into columns of the given names, and its bad lines into table ``rejects``."""
+    types = ", ".join(f"'{name}': 'VARCHAR'" for name in names)
+    compression = "gzip" if path.suffix == ".gz" else "none"
+    return (
+        f"read_csv({literal(str(bench.reachable(path)))}, auto_detect = false, header = false, "
+        f"columns = {{{types}}}, {dialect}, compression = '{compression}', store_rejects = true, rejects_limit = 0, "
+        f"rejects_table = '{rejects}', rejects_scan = '{rejects}_scan')"
+    )
 
 
 def _stamp(path: Path) -> tuple[int, int]:

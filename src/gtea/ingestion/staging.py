@@ -10,7 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gtea.errors import DataError
-from gtea.ingestion.bad_rows import BadRowsFound, Check, find_bad_rows, id_checks, number_checks, time_checks
+from gtea.ingestion.bad_rows import (
+    BadRowsFound,
+    Check,
+    find_bad_rows,
+    id_checks,
+    line_checks,
+    number_checks,
+    time_checks,
+)
 from gtea.ingestion.sources import Source
 from gtea.ingestion.table_files import require_columns
 from gtea.ingestion.time_plan import TimePlan
@@ -100,7 +108,7 @@ def common_id_type(
 def check_events(bench: Workbench, staged: Staged, times: TimePlan) -> BadRowsFound:
     """Find the staged rows that can't become events."""
     columns = staged.columns
-    checks: list[Check] = []
+    checks: list[Check] = line_checks(staged.sources, staged.starts)
     checks += id_checks("src", columns.src, staged.types["src"])
     checks += id_checks("dst", columns.dst, staged.types["dst"])
     checks += time_checks(columns.time, staged.types["t"], times.expression)

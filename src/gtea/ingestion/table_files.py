@@ -12,10 +12,10 @@ import glob
 import gzip
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from gtea.errors import DataError, UsageError
 from gtea.store.schema import Format
@@ -38,6 +38,17 @@ _SUFFIXES: dict[str, Literal["csv", "tsv", "parquet"]] = {
 }
 
 
+class RecordLayout(Protocol):
+    """How to split a text file into records."""
+
+    @property
+    def header_lines(self) -> int:
+        """Number of lines before the first record."""
+
+    def records(self, stream: io.TextIOWrapper) -> Iterator[tuple[int, bool]]:
+        """The line on which each record starts, and whether DuckDB accepts the record."""
+
+
 @dataclass(frozen=True)
 class CsvLayout:
     """How to split a CSV file into records and columns."""
@@ -45,6 +56,15 @@ class CsvLayout:
     delimiter: str
     columns: tuple[str, ...]
     header_lines: int
+
+    def records(self, stream: io.TextIOWrapper) -> Iterator[tuple[int, bool]]:
+        """The line on which each record starts, and whether DuckDB accepts the record."""
+        reader = _reader(stream, self.delimiter)
+        line = 1
+        for record in reader:
+            start, line = line, reader.line_num + 1
+            if start > self.header_lines and record:
+                yield start, len(record) == len(self.columns) and not any(is_broken(field) for field in record)
 
 
 def read_layout(path: Path, wanted: Sequence[str], delimiter: str | None = None) -> CsvLayout:
@@ -57,7 +77,7 @@ def read_layout(path: Path, wanted: Sequence[str], delimiter: str | None = None)
 def read_jodie_layout(path: Path) -> CsvLayout:
     """The layout of a JODIE file. Its header has a single name for all feature columns."""
     try:
-        with _open(path) as stream:
+        with open_text(path) as stream:
             reader = _reader(stream, ",")
             header = next(reader, None)
             first = next(reader, None)
@@ -80,7 +100,7 @@ class RecordLines:
     rejected: list[int]
 
 
-def lines_of_records(path: Path, layout: CsvLayout, accepted: Sequence[int], num_rejected: int) -> RecordLines:
+def lines_of_records(path: Path, layout: RecordLayout, accepted: Sequence[int], num_rejected: int) -> RecordLines:
     """Find the lines of some well-formed records, and of the first ``num_rejected`` malformed ones.
 
     Because of blank lines and quoted line breaks, lines and records differ, and DuckDB counts records. So the file is
@@ -91,27 +111,22 @@ def lines_of_records(path: Path, layout: CsvLayout, accepted: Sequence[int], num
     """
     found = RecordLines([], [])
     number = 0
-    with _open(path) as stream:
-        reader = _reader(stream, layout.delimiter)
-        line = 1
-        for record in reader:
+    with open_text(path) as stream:
+        for line, well_formed in layout.records(stream):
             if len(found.accepted) == len(accepted) and len(found.rejected) >= num_rejected:
                 break
-            start, line = line, reader.line_num + 1
-            if start <= layout.header_lines or not record:
-                continue
-            if len(record) != len(layout.columns) or any(_broken(field) for field in record):
-                found.rejected.append(start)
+            if not well_formed:
+                found.rejected.append(line)
                 continue
             if len(found.accepted) < len(accepted) and number == accepted[len(found.accepted)]:
-                found.accepted.append(start)
+                found.accepted.append(line)
             number += 1
     return found
 
 
 def _header(path: Path, delimiter: str) -> CsvLayout:
     try:
-        with _open(path) as stream:
+        with open_text(path) as stream:
             reader = _reader(stream, delimiter)
             columns = next(reader, None)
             lines = reader.line_num
@@ -122,7 +137,8 @@ def _header(path: Path, delimiter: str) -> CsvLayout:
     return CsvLayout(delimiter, tuple(columns), lines)
 
 
-def _open(path: Path) -> io.TextIOWrapper:
+def open_text(path: Path) -> io.TextIOWrapper:
+    """Open a text file, gzipped or not. Line breaks, and bytes that are not UTF-8, are preserved."""
     raw = gzip.GzipFile(path) if path.suffix == ".gz" else path.open("rb")
     return io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")
 
@@ -132,9 +148,9 @@ def _reader(stream: io.TextIOWrapper, delimiter: str) -> Reader:
     return csv.reader(stream, delimiter=delimiter)
 
 
-def _broken(field: str) -> bool:
-    """Whether the field has bytes that are not UTF-8 (surrogateescape preserves them)."""
-    return not field.isascii() and any("\udc80" <= character <= "\udcff" for character in field)
+def is_broken(text: str) -> bool:
+    """Whether the text has bytes that are not UTF-8 (surrogateescape preserves them)."""
+    return not text.isascii() and any("\udc80" <= character <= "\udcff" for character in text)
 
 
 def find_files(patterns: Sequence[str | os.PathLike[str]]) -> list[Path]:
@@ -158,7 +174,7 @@ def find_files(patterns: Sequence[str | os.PathLike[str]]) -> list[Path]:
     return files
 
 
-def file_format(path: Path, declared: Format) -> Literal["csv", "tsv", "parquet", "jodie"]:
+def file_format(path: Path, declared: Format) -> Literal["csv", "tsv", "parquet", "jodie", "snap"]:
     """The format of a file: as declared, or else by its suffix."""
     if declared != "auto":
         return declared
@@ -169,7 +185,7 @@ def file_format(path: Path, declared: Format) -> Literal["csv", "tsv", "parquet"
     if detected is None:
         raise UsageError(
             f"{path.name}: the file format can't be detected from the name. "
-            "Pass --format csv, tsv, parquet or jodie, or rename it."
+            "Pass --format csv, tsv, parquet, jodie or snap, or rename it."
         )
     return detected
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from gtea.store.time_units import TimeUnit
 
-Format = Literal["auto", "csv", "tsv", "parquet", "jodie"]
+Format = Literal["auto", "csv", "tsv", "parquet", "jodie", "snap"]
 
 
 @dataclass(frozen=True)
