@@ -19,7 +19,7 @@ def test_every_set_says_what_it_is_and_how_it_is_read() -> None:
         assert len(each.files) == 1 + (each.labels is not None)
         for layout in each.layouts:
             assert layout.files
-            assert layout.options.get("format") == "jodie" or len(layout.columns) >= 3
+            assert layout.options.get("format") in ("jodie", "snap") or len(layout.columns) >= 3
 
 
 def test_a_misspelt_name_has_a_suggestion() -> None:

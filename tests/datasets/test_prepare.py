@@ -179,6 +179,22 @@ def test_a_file_that_is_no_jodie_file_is_told(gtea: Run, bare: Path, tmp_path: P
     assert "reddit.csv.gz: " in outcome.err
 
 
+def test_a_snap_file_is_prepared_for_links(gtea: Run, bare: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    rows = [f"{i % 12} {(i * i + 1) % 12} {1_254_192_988 + i}\n" for i in range(60)]
+    loops = sum(row.split()[0] == row.split()[1] for row in rows)
+    (folder / "sx-mathoverflow.txt").write_text("# source target seconds\n" + "".join(rows))
+    facts = prepared(gtea, "mathoverflow", tmp_path / "m", "--from", folder)
+    assert (facts["task"], facts["rows"], facts["rows_known"], facts["features"]) == ("links", 60, 506_550, [])
+    assert (facts["events"], facts["self_loops"]) == (60 - loops, loops)
+    assert facts["next"].startswith(f"gtea train {tmp_path / 'm' / 'store'} --task links")
+    (folder / "sx-mathoverflow.txt").write_text("")
+    refused = gtea("datasets", "prepare", "mathoverflow", "--from", folder, "--out", tmp_path / "x")
+    assert refused.code == 3
+    assert "sx-mathoverflow.txt: a SNAP file must have lines of source, target, seconds" in refused.err
+
+
 def test_prepare_is_safe_to_repeat_and_refuses_what_is_not_its_own(gtea: Run, bare: Path, tmp_path: Path) -> None:
     folder, out = own_copy(tmp_path / "data" / "ethereum_phishing"), tmp_path / "e"
     words = ("--from", tmp_path / "data")
@@ -282,6 +298,14 @@ def test_wikipedia_is_the_papers(gtea: Run, data_folder: Path, tmp_path: Path) -
     assert (by_time["edges_directed"], by_time["samples"]) == (20_922, 26_678)
     assert by_time["split"]["test"]["as_of"] > facts["split"]["test"]["as_of"]
     assert gtea("verify", out / "store").code == 0
+
+
+def test_mathoverflow_is_that_of_its_authors(gtea: Run, data_folder: Path, tmp_path: Path) -> None:
+    facts = prepared(gtea, "mathoverflow", tmp_path / "m", "--protocol", "temporal")
+    assert facts["rows"] == facts["rows_known"] == 506_550
+    assert (facts["nodes"], facts["events"], facts["self_loops"]) == (24_818, 390_441, 116_109)
+    assert [source["name"] for source in facts["sources"]] == ["sx-mathoverflow.txt.gz"]
+    assert "split.protocol" not in facts["next"]
 
 
 @pytest.mark.slow

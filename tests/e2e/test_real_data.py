@@ -21,8 +21,15 @@ SETS: dict[str, tuple[int, int, int, int]] = {
     "bitcoin_otc": (5_881, 21_492, 35_592, 0),
     "primary_school": (242, 8_317, 125_773, 0),
     "amlsim": (19_980, 117_021, 120_543, 15),
+    "mathoverflow": (24_818, 187_986, 390_441, 116_109),
 }
-DIRECTED = {"ethereum_phishing": 158_306, "email_eu": 24_929, "bitcoin_otc": 35_592, "amlsim": 117_341}
+DIRECTED = {
+    "ethereum_phishing": 158_306,
+    "email_eu": 24_929,
+    "bitcoin_otc": 35_592,
+    "amlsim": 117_341,
+    "mathoverflow": 239_978,
+}
 
 
 def as_words(option: str, value: str | list[str]) -> tuple[str, str]:

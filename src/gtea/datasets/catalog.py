@@ -25,7 +25,7 @@ class Layout:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The required columns. Empty for a JODIE file, whose columns are identified by position."""
+        """The required columns. Empty for JODIE and SNAP files, whose columns are identified by position."""
         named = (self.options.get(key) for key in ("src", "dst", "time"))
         return (*(name for name in named if name), *self.options.get("features", ()))
 
@@ -102,6 +102,15 @@ _SETS = (
     _jodie("reddit", "one month of posts in subreddits by users", 672_447),
     _jodie("mooc", "actions of students in an online course", 411_749),
     _jodie("lastfm", "one month of songs played by users", 1_293_103),
+    Dataset(
+        "mathoverflow",
+        "links",
+        "answers and comments of users to each other on MathOverflow",
+        "https://snap.stanford.edu/data/sx-mathoverflow.html",
+        "none stated; the authors ask users to cite Paranjape, Benson and Leskovec, WSDM 2017",
+        (Layout(("sx-mathoverflow.txt", "sx-mathoverflow.txt.gz"), {"format": "snap"}),),
+        506_550,
+    ),
     Dataset(
         "ethereum_phishing",
         "nodes",

@@ -24,6 +24,7 @@ from gtea.datasets.catalog import Dataset
 from gtea.datasets.copies import Copy, require_copy
 from gtea.errors import DataError, StoreError, UsageError
 from gtea.ingestion.ingest import ingest
+from gtea.ingestion.snap_files import read_snap_layout
 from gtea.ingestion.table_files import read_layout
 from gtea.runtime.files import atomic_write, sync_folder, write_json
 from gtea.runtime.progress import Progress, no_progress
@@ -97,10 +98,13 @@ def _already_prepared(dataset: Dataset, out: Path, sources: list[dict[str, Any]]
 
 def _check_layout(dataset: Dataset, copy: Copy) -> None:
     """Refuse files without the columns of the data set, before any rows are read."""
-    if copy.layout.options.get("format") == "jodie":
-        _require_jodie(copy.events)
-    else:
-        _require(dataset, copy.events, copy.layout.columns, copy.layout.files)
+    match copy.layout.options.get("format"):
+        case "jodie":
+            _require_jodie(copy.events)
+        case "snap":
+            read_snap_layout(copy.events)
+        case _:
+            _require(dataset, copy.events, copy.layout.columns, copy.layout.files)
     if copy.labels is not None and dataset.labels is not None:
         _require(dataset, copy.labels, (dataset.labels.account, dataset.labels.label), (dataset.labels.file,))
 
