@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -121,6 +122,55 @@ def test_the_edges_of_reliability_bins() -> None:
     assert curve.observed.tolist() == [0, 1]
 
 
+def naive_calibration_error(truth: list[bool], probabilities: list[float], num_bins: int) -> float:
+    """Every example on its own: its place among all is the middle of its ties'."""
+    size = len(truth)
+    bins: dict[int, list[int]] = {}
+    for i, chance in enumerate(probabilities):
+        below, tied = sum(other < chance for other in probabilities), sum(other == chance for other in probabilities)
+        bins.setdefault(math.floor((below + (tied - 1) / 2) / size * num_bins + 1e-12), []).append(i)
+    gaps = [
+        len(members) * abs(sum(probabilities[i] for i in members) - sum(truth[i] for i in members)) / len(members)
+        for members in bins.values()
+    ]
+    return sum(gaps) / size
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("num_bins", [1, 4, 15])
+def test_the_calibration_error_equals_the_naive_one(seed: int, num_bins: int) -> None:
+    truth, chances = random_case(seed)
+    expected = naive_calibration_error(truth.tolist(), chances.tolist(), num_bins)
+    assert m.expected_calibration_error(truth, chances, num_bins) == pytest.approx(expected)
+    order = np.random.default_rng(seed).permutation(len(truth))
+    assert m.expected_calibration_error(truth[order], chances[order], num_bins) == pytest.approx(expected)
+
+
+def test_bins_of_the_calibration_error_hold_equal_numbers() -> None:
+    # Two bins: (0.01, 0.02) without a positive, (0.03, 0.5) with one. Bins of equal width would split off 0.5.
+    assert m.expected_calibration_error([0, 0, 0, 1], [0.01, 0.02, 0.03, 0.5], num_bins=2) == pytest.approx(
+        (0.03 + 0.47) / 4
+    )
+    # Tied predictions are in one bin: the mean is right.
+    assert m.expected_calibration_error([0, 1, 0, 1], [0.5] * 4, num_bins=4) == 0
+    assert m.expected_calibration_error([0, 1, 1, 1], [0.5] * 4, num_bins=4) == 0.25
+
+
+def test_the_calibration_error_of_many_classes_is_that_of_the_predicted_one() -> None:
+    chances = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.9, 0.05, 0.05]])
+    expected = m.expected_calibration_error([True, True, False, True], [0.5, 0.8, 0.4, 0.9], num_bins=2)
+    assert m.multiclass_calibration_error([0, 1, 0, 0], chances, num_bins=2) == expected
+    assert expected == pytest.approx((abs(0.9 - 1) + abs(1.7 - 2)) / 4)
+
+
+def test_the_calibration_error_is_small_only_for_probabilities_that_are_right() -> None:
+    rng = np.random.default_rng(0)
+    chances = rng.beta(0.5, 5, 20_000)
+    truth = rng.random(20_000) < chances
+    assert m.expected_calibration_error(truth, chances) < 0.01
+    assert m.expected_calibration_error(truth, chances**0.5) > 0.1
+
+
 def test_node_metrics_of_two_classes_look_at_the_positive_one() -> None:
     chances = np.array([[0.1, 0.9], [0.2, 0.8], [0.3, 0.7], [0.3, 0.7], [0.9, 0.1]])
     figures = m.node_metrics(TRUTH, chances, ("normal", "phishing"), "phishing")
@@ -164,6 +214,8 @@ def test_a_score_that_is_not_finite_is_an_error(metric: Callable[..., object], b
 def test_nan_is_an_error_for_links_and_tables_too() -> None:
     with pytest.raises(DataError, match=r"got nan at 0, 1, 1 such"):
         m.link_metrics([0.5], [[0.1, np.nan]])
+    with pytest.raises(DataError, match=r"got nan at 1, 0, 1 such"):
+        m.multiclass_calibration_error([0, 1], [[0.5, 0.5], [np.nan, 1]])
     with pytest.raises(DataError, match=r"got nan at 1, 0, 2 such"):
         m.node_metrics([0, 1], [[0.5, 0.5], [np.nan, np.nan]], ("a", "b"), "a")
 
@@ -180,6 +232,8 @@ def test_nan_is_an_error_for_links_and_tables_too() -> None:
         (lambda: m.average_precision([0, 0], [1, 2]), "average precision needs at least one positive"),
         (lambda: m.roc_auc([1, 1], [1, 2]), "ROC-AUC needs at least one negative"),
         (lambda: m.brier([1, 0], [1.5, 0]), r"from 0 to 1 \(got 1.5 at 0\). Pass probabilities, not logits"),
+        (lambda: m.expected_calibration_error([1, 0], [0, -1]), r"from 0 to 1 \(got -1.0 at 1\)"),
+        (lambda: m.multiclass_calibration_error([1, 0], [[1, 0]]), r"not empty \(got shapes \(2,\) and \(1, 2\)\)"),
         (lambda: m.precision_at_k([1, 0], [1, 2], 3), r"not be more than the 2 examples \(got 3\)"),
         (lambda: m.node_metrics([0, 1], [[1, 0]], ("a", "b"), "a"), "one row per account and one column per class"),
         (lambda: bootstrap_interval(m.accuracy, np.ones(2), np.ones(3)), "must have the same length"),
@@ -197,6 +251,7 @@ def test_shapes_and_values_that_can_not_be(call: Callable[[], object], message: 
         (lambda: m.precision_at_k([1, 0], [1, 2], 0), "k: must be at least 1"),
         (lambda: m.recall_at_fpr([1, 0], [1, 2], 1.5), "limit: must be a share from 0 to 1"),
         (lambda: m.reliability_curve([1], [1], 0), "num_bins: must be at least 1"),
+        (lambda: m.expected_calibration_error([1], [1], 0), "num_bins: must be at least 1 .got 0.. Try 15"),
         (lambda: m.node_metrics([0, 1], np.eye(2), ("a", "b"), "c"), "must be one of 'a', 'b' .got 'c'"),
         (lambda: bootstrap_interval(m.prevalence, np.ones(2), level=1), "level, num_resamples"),
     ],

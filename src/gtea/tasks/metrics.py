@@ -54,17 +54,17 @@ def prevalence(truth: ArrayLike) -> float:
 
 def average_precision(truth: ArrayLike, scores: ArrayLike) -> float:
     """The sum of (R_n - R_{n-1}) P_n with one threshold per distinct score, without interpolation."""
-    positive, values = _checked(truth, scores)
-    _require_examples(positive, "average precision", negatives=False)
-    hits, false_alarms = _counts_at_thresholds(positive, values)
+    positive, values = checked_scores(truth, scores)
+    require_examples(positive, "average precision", negatives=False)
+    hits, false_alarms = counts_at_thresholds(positive, values)
     recall = np.diff(hits, prepend=0) / positive.sum()
     return float(np.sum(recall * hits / (hits + false_alarms)))
 
 
 def roc_auc(truth: ArrayLike, scores: ArrayLike) -> float:
     """The probability that a positive scores higher than a negative. A tie counts half."""
-    positive, values = _checked(truth, scores)
-    _require_examples(positive, "ROC-AUC")
+    positive, values = checked_scores(truth, scores)
+    require_examples(positive, "ROC-AUC")
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     average = np.cumsum(counts) - (counts - 1) / 2
     num_positive, num_negative = int(positive.sum()), int((~positive).sum())
@@ -77,14 +77,14 @@ def precision_at_k(truth: ArrayLike, scores: ArrayLike, k: int) -> float:
 
     If examples tie for the last places, the result is the expected value under random tie-breaking.
     """
-    positive, values = _checked(truth, scores)
+    positive, values = checked_scores(truth, scores)
     return _hits_among(positive, values, k) / k
 
 
 def recall_at_k(truth: ArrayLike, scores: ArrayLike, k: int) -> float:
     """The share of all positives that are among the k highest scores. Ties are handled as in ``precision_at_k``."""
-    positive, values = _checked(truth, scores)
-    _require_examples(positive, "recall", negatives=False)
+    positive, values = checked_scores(truth, scores)
+    require_examples(positive, "recall", negatives=False)
     return _hits_among(positive, values, k) / int(positive.sum())
 
 
@@ -95,17 +95,17 @@ def recall_at_fpr(truth: ArrayLike, scores: ArrayLike, limit: float) -> float:
     """
     if not 0 <= limit <= 1:
         raise UsageError(f"limit: must be a share from 0 to 1 (got {limit}). Try 0.01.")
-    positive, values = _checked(truth, scores)
-    _require_examples(positive, "recall at a false positive rate")
-    hits, false_alarms = _counts_at_thresholds(positive, values)
+    positive, values = checked_scores(truth, scores)
+    require_examples(positive, "recall at a false positive rate")
+    hits, false_alarms = counts_at_thresholds(positive, values)
     allowed = false_alarms <= limit * int((~positive).sum()) + 1e-9
     return float(hits[allowed].max(initial=0) / positive.sum())
 
 
 def brier(truth: ArrayLike, probabilities: ArrayLike) -> float:
     """The mean squared difference between the predicted probability and the truth (0 or 1)."""
-    positive, probs = _checked(truth, probabilities)
-    _require_probabilities(probs)
+    positive, probs = checked_scores(truth, probabilities)
+    require_probabilities(probs)
     return float(np.mean((probs - positive) ** 2))
 
 
@@ -113,7 +113,7 @@ def log_likelihood(truth: ArrayLike, probabilities: ArrayLike) -> float:
     """The mean log probability of the true class. ``probabilities`` has one column per class. The maximum is 0."""
     targets, probs = np.asarray(truth, dtype=np.int64), np.asarray(probabilities, dtype=np.float64)
     given = probs[np.arange(len(targets)), targets]
-    _require_probabilities(given)
+    require_probabilities(given)
     return float(np.mean(np.log(np.maximum(given, _MIN_PROBABILITY))))
 
 
@@ -133,8 +133,8 @@ def reliability_curve(truth: ArrayLike, probabilities: ArrayLike, num_bins: int 
     """Compare predicted probabilities with observed frequencies, in bins of equal width over [0, 1]."""
     if num_bins < 1:
         raise UsageError(f"num_bins: must be at least 1 (got {num_bins}). Try 10.")
-    positive, probs = _checked(truth, probabilities)
-    _require_probabilities(probs)
+    positive, probs = checked_scores(truth, probabilities)
+    require_probabilities(probs)
     edges = np.linspace(0, 1, num_bins + 1)
     bins = np.minimum(np.searchsorted(edges, probs, side="right") - 1, num_bins - 1)
     counts = np.bincount(bins, minlength=num_bins)
@@ -142,6 +142,36 @@ def reliability_curve(truth: ArrayLike, probabilities: ArrayLike, num_bins: int 
     predicted = np.bincount(bins, probs, num_bins)[kept] / counts[kept]
     observed = np.bincount(bins, positive, num_bins)[kept] / counts[kept]
     return ReliabilityCurve(edges[kept], predicted, observed, counts[kept])
+
+
+def expected_calibration_error(truth: ArrayLike, probabilities: ArrayLike, num_bins: int = 15) -> float:
+    """The difference between the mean predicted probability and the share of positives, averaged over bins.
+
+    Bins hold equal numbers of examples: where one class is rare, nearly all of them would be in the first of the bins
+    of equal width. Tied probabilities are in one bin, that of their mean rank. The error of perfect probabilities is
+    not 0 but shrinks as the bins get larger.
+    """
+    if num_bins < 1:
+        raise UsageError(f"num_bins: must be at least 1 (got {num_bins}). Try 15.")
+    positive, probs = checked_scores(truth, probabilities)
+    require_probabilities(probs)
+    _, places, counts = np.unique(probs, return_inverse=True, return_counts=True)
+    middle = np.cumsum(counts) - (counts + 1) / 2
+    bins = (middle * num_bins / len(probs)).astype(np.int64)[places]
+    # |mean predicted - observed| x the size of a bin: the sizes cancel.
+    return float(np.abs(np.bincount(bins, probs - positive)).sum() / len(probs))
+
+
+def multiclass_calibration_error(truth: ArrayLike, probabilities: ArrayLike, num_bins: int = 15) -> float:
+    """The expected calibration error of the predicted class: the highest probability, and whether it was correct."""
+    targets, probs = np.asarray(truth), np.asarray(probabilities, dtype=np.float64)
+    if targets.ndim != 1 or probs.ndim != 2 or len(probs) != len(targets) or not probs.size:
+        raise DataError(
+            "probabilities: must have one row per example and one column per class, not empty "
+            f"(got shapes {targets.shape} and {probs.shape}). Pass one row of probabilities per example."
+        )
+    require_finite(probs)
+    return expected_calibration_error(probs.argmax(axis=1) == targets, probs.max(axis=1), num_bins)
 
 
 def mrr(positive: ArrayLike, negatives: ArrayLike) -> float:
@@ -197,7 +227,7 @@ def binary_metrics(truth: ArrayLike, probabilities: ArrayLike) -> dict[str, floa
     ``precision_at_positives`` is the precision at k = number of positives. The metrics at k = 100 are included if there
     are at least 100 examples.
     """
-    positive, probs = _checked(truth, probabilities)
+    positive, probs = checked_scores(truth, probabilities)
     figures = {
         "average_precision": average_precision(positive, probs),
         "prevalence": prevalence(positive),
@@ -226,8 +256,8 @@ def best_threshold(positive: ArrayLike, negatives: ArrayLike) -> float:
 
 def accuracy_threshold(truth: ArrayLike, scores: ArrayLike) -> float:
     """Return the score threshold with the highest accuracy on labelled examples; on a tie, the highest threshold."""
-    positive, values = _checked(truth, scores)
-    hits, false_alarms = _counts_at_thresholds(positive, values)
+    positive, values = checked_scores(truth, scores)
+    hits, false_alarms = counts_at_thresholds(positive, values)
     return float(np.unique(values)[::-1][np.argmax(hits - false_alarms)])
 
 
@@ -239,7 +269,7 @@ def pair_metrics(truth: ArrayLike, probabilities: ArrayLike, threshold: float) -
         probabilities: The predicted probability of a link.
         threshold: The lowest probability that is predicted as a link, for accuracy and macro-F1.
     """
-    positive, probs = _checked(truth, probabilities)
+    positive, probs = checked_scores(truth, probabilities)
     predicted = probs >= threshold
     figures = {
         "accuracy": accuracy(positive, predicted),
@@ -263,7 +293,7 @@ def link_metrics(
     true, false = _link_scores(positive, negatives)
     scores = np.concatenate([true, false.ravel()])
     truth = np.arange(len(scores)) < len(true)
-    _require_probabilities(scores)
+    require_probabilities(scores)
     figures = {**pair_metrics(truth, scores, threshold), "mrr": mrr(true, false)}
     return figures | {f"hits_at_{k}": hits_at_k(true, false, k) for k in hits if k <= false.shape[1]}
 
@@ -278,8 +308,8 @@ def _classes(truth: ArrayLike, predicted: ArrayLike) -> tuple[NDArray[Any], NDAr
     return classes, predictions
 
 
-def _checked(truth: ArrayLike, scores: ArrayLike) -> tuple[NDArray[np.bool_], Floats]:
-    """Convert and validate truth and scores."""
+def checked_scores(truth: ArrayLike, scores: ArrayLike) -> tuple[NDArray[np.bool_], Floats]:
+    """Convert truth and scores, and validate them."""
     positive, values = np.asarray(truth, dtype=bool), np.asarray(scores, dtype=np.float64)
     if positive.ndim != 1 or positive.shape != values.shape or not len(positive):
         raise DataError(
@@ -313,7 +343,7 @@ def _link_ranks(positive: ArrayLike, negatives: ArrayLike) -> Floats:
     return np.asarray(1 + (false > own).sum(axis=1) + (false == own).sum(axis=1) / 2, dtype=np.float64)
 
 
-def _counts_at_thresholds(positive: NDArray[np.bool_], scores: Floats) -> tuple[Floats, Floats]:
+def counts_at_thresholds(positive: NDArray[np.bool_], scores: Floats) -> tuple[Floats, Floats]:
     """Count the positives and negatives at or above each distinct score, in descending order of scores."""
     order = np.argsort(-scores, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(scores[order])), len(scores) - 1)
@@ -336,7 +366,8 @@ def _require_k(k: int) -> None:
         raise UsageError(f"k: must be at least 1 (got {k}). Try 1.")
 
 
-def _require_examples(positive: NDArray[np.bool_], what: str, *, negatives: bool = True) -> None:
+def require_examples(positive: NDArray[np.bool_], what: str, *, negatives: bool = True) -> None:
+    """Raise if there is no positive or, where they are needed, no negative."""
     if not positive.any() or (negatives and positive.all()):
         missing = "negative" if positive.any() else "positive"
         raise DataError(f"truth: {what} needs at least one {missing} example (got none). Add examples.")
@@ -354,9 +385,12 @@ def require_finite(scores: Floats) -> None:
         )
 
 
-def _require_probabilities(scores: Floats) -> None:
-    bad = np.flatnonzero((scores < 0) | (scores > 1))
+def require_probabilities(scores: Floats) -> None:
+    """Raise if a value is not from 0 to 1, naming the first one."""
+    bad = np.argwhere((scores < 0) | (scores > 1))
     if len(bad):
+        position = tuple(int(number) for number in bad[0])
+        shown = ", ".join(map(str, position))
         raise DataError(
-            f"probabilities: must be from 0 to 1 (got {scores[bad[0]]} at {bad[0]}). Pass probabilities, not logits."
+            f"probabilities: must be from 0 to 1 (got {scores[position]} at {shown}). Pass probabilities, not logits."
         )
