@@ -47,9 +47,15 @@ def read_rows(folder: Path, content: bytes, name: str = "e.txt") -> tuple[Source
         return source, rows, int(bench.row(f"SELECT count(*) FROM {source.rejects}")[0])
 
 
-@hypothesis.settings(max_examples=150)
-@hypothesis.given(st.text(st.sampled_from(" \t \n\r\n#12ab\"',;|\\é\u2028\x0b\x1f\x00"), min_size=1, max_size=60))
+def texts(characters: str) -> st.SearchStrategy[str]:
+    return st.text(st.sampled_from(characters), min_size=1, max_size=60)
+
+
+@hypothesis.settings(max_examples=200)
+@hypothesis.given(texts(" \t \n\r\n#12ab\"',;|\\é\u2028\x0b\x1f\x00") | texts("\r\n 1#"))
 @hypothesis.example("1 2 3\n4 5 6\r\n7 8 9\r1 1 1\n\r\n2 2 2")
+@hypothesis.example("1 2 3\r\n4 5 6\r17 8 9\r\n")
+@hypothesis.example("\r\r\n1 2 3")
 @hypothesis.example(' 1\t \t2   3\t\n#1 2 3\n # 2 3\n1 #2 3\n"1 2\n\n   \n1 2 3 4')
 def test_lines_are_split_and_numbered_as_by_plain_python(text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:

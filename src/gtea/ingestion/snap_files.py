@@ -15,10 +15,11 @@ from pathlib import Path
 from gtea.errors import DataError
 from gtea.ingestion.table_files import is_broken, open_text
 
-WHOLE_LINES = "delim = '\n', quote = '', escape = '', strict_mode = false"
+WHOLE_LINES = "delim = '\n', quote = '', escape = '', strict_mode = false, new_line = '\\n'"
 """The dialect with which DuckDB reads lines. A line break can't occur in a line, so nothing else is split or lost.
 
-In strict mode a file with both kinds of line breaks would be refused.
+In strict mode a file with several kinds of line breaks would be refused. Without ``new_line``, DuckDB goes by the first
+line break: after CR LF, it would lose the character that follows a single CR.
 """
 
 _FIELDS = r"^[ \t]*([^ \t]+)[ \t]+([^ \t]+)[ \t]+([^ \t]+)[ \t]*$"
