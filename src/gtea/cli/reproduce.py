@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from gtea.experiments.paper.experiment import Experiment
     from gtea.experiments.paper.plan import Plan, Point
     from gtea.experiments.paper.rows import Row
-    from gtea.experiments.paper.run_jobs import JobListener, JobStatus
-    from gtea.experiments.paper.subject import Subject
+    from gtea.experiments.runs.run_jobs import JobListener, JobStatus
+    from gtea.experiments.runs.subject import Subject
 
 _LISTS = ("--data", "--models", "--axes")
 
@@ -290,7 +290,7 @@ def _plan(options: dict[str, Any]) -> Plan:
 
 
 def _subjects(options: dict[str, Any], out: Path) -> Iterator[Subject]:
-    from gtea.experiments.paper.subject import named_subject, own_subject
+    from gtea.experiments.runs.subject import named_subject, own_subject
 
     names, store, labels, positive = (options[name] for name in ("names", "store", "labels", "positive"))
     if bool(names) == bool(store):

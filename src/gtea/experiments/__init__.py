@@ -1,1 +1,1 @@
-"""Experiments: hyperparameter search (``tune``) and the paper's tables and figures (``paper``)."""
+"""Experiments: hyperparameter search (``tune``), the paper's tables and figures (``paper``), trainings (``runs``)."""

@@ -68,7 +68,7 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
             2,
             "--data wikipdia: no such data set or folder. Did you mean 'wikip",
         ),
-        (["--data", "x"], 2, "Data sets: wikipedia, reddit, mooc, lastfm, ethereum_phishing, email_eu"),
+        (["--data", "x"], 2, "Data sets: wikipedia, reddit, mooc, lastfm, mathoverflow, ethereum_phishing, email_eu"),
         (["--data", "."], 2, "must be a folder written by gtea datasets prepare (it has no dataset.json)"),
         (["--data", "mooc"], 3, "mooc: needs mooc.csv or mooc.csv.gz (found nothing in "),
         (

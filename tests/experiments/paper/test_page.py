@@ -5,7 +5,7 @@ from __future__ import annotations
 from gtea.experiments.paper.page import settings_lines
 from gtea.experiments.paper.plan import Plan, model_points
 from gtea.experiments.paper.rows import rows_of
-from gtea.experiments.paper.subject import Subject
+from gtea.experiments.runs.subject import Subject
 
 
 def test_settings_that_rows_share_are_told_once(links: Subject) -> None:

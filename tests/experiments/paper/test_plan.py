@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import get_args
 
-from gtea.experiments.paper.jobs import Job, Repeat
 from gtea.experiments.paper.paper_results import TABLE1_MODELS
 from gtea.experiments.paper.plan import Plan, Point, model_points
-from gtea.experiments.paper.subject import Subject
+from gtea.experiments.runs.jobs import Job, Repeat
+from gtea.experiments.runs.subject import Subject
 from gtea.tasks.link_split import LinkProtocol
 
 

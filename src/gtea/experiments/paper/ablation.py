@@ -23,7 +23,7 @@ from gtea.experiments.paper.page import (
 )
 from gtea.experiments.paper.plan import Plan, Point, setting_names, validate_models
 from gtea.experiments.paper.rows import METRICS, Row, Spread, shown_metrics
-from gtea.experiments.paper.subject import Subject
+from gtea.experiments.runs.subject import Subject
 from gtea.models.registry import GTEA_VARIANTS
 
 AXES = {

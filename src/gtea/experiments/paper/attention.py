@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.errors import DataError, UsageError
-from gtea.experiments.paper.jobs import Job
 from gtea.experiments.paper.plan import Point, setting_names, validate_models
 from gtea.experiments.paper.rows import Row
-from gtea.experiments.paper.run_job import run_job
-from gtea.experiments.paper.run_jobs import LOCK_TIMEOUT, busy_error
+from gtea.experiments.runs.jobs import Job
+from gtea.experiments.runs.run_job import run_job
+from gtea.experiments.runs.run_jobs import LOCK_TIMEOUT, busy_error
 from gtea.models.model_folder import MANIFEST
 from gtea.models.registry import GTEA_VARIANTS
 from gtea.runtime.files import locked, write_json

@@ -20,7 +20,7 @@ from gtea.experiments.paper.page import (
 from gtea.experiments.paper.paper_results import paper_column
 from gtea.experiments.paper.plan import Plan, has_folds
 from gtea.experiments.paper.rows import Spread
-from gtea.experiments.paper.subject import Subject
+from gtea.experiments.runs.subject import Subject
 
 _HEADER = (
     *("model", "attention", "accounts", "neighbours", "exactly zero", "exactly zero, per account"),

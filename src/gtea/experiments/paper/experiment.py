@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gtea.experiments.paper.jobs import Job
 from gtea.experiments.paper.plan import Plan, Point
 from gtea.experiments.paper.rows import Row, interleaved, rows_of
-from gtea.experiments.paper.run_jobs import JobListener, JobStatus, run_jobs
-from gtea.experiments.paper.subject import Subject
+from gtea.experiments.runs.jobs import Job
+from gtea.experiments.runs.run_jobs import JobListener, JobStatus, run_jobs
+from gtea.experiments.runs.subject import Subject
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from gtea.experiments.drawing import can_draw
-from gtea.experiments.paper.jobs import Outcome
 from gtea.experiments.paper.plan import RESERVED_SETTINGS, Plan, has_folds
 from gtea.experiments.paper.rows import Row
-from gtea.experiments.paper.subject import Subject
+from gtea.experiments.runs.jobs import Outcome
+from gtea.experiments.runs.subject import Subject
 from gtea.runtime.files import atomic_write, write_json
 from gtea.tasks.link_split import GRAPH_FRACTION
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from gtea.config import RunConfig, read_config, with_settings
 from gtea.errors import UsageError
-from gtea.experiments.paper.jobs import Job, Repeat
 from gtea.experiments.paper.paper_results import TABLE1_MODELS
 from gtea.experiments.paper.settings import with_packaged_settings
-from gtea.experiments.paper.subject import Subject
+from gtea.experiments.runs.jobs import Job, Repeat
+from gtea.experiments.runs.subject import Subject
 from gtea.models.registry import (
     DEFAULT_MODEL,
     MODELS,

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gtea.experiments.paper.jobs import Job, Outcome
 from gtea.experiments.paper.plan import Point
+from gtea.experiments.runs.jobs import Job, Outcome
 from gtea.tasks.uncertainty import mean_and_std
 
 METRICS = {

@@ -19,7 +19,7 @@ from gtea.experiments.paper.page import (
 from gtea.experiments.paper.paper_results import PaperColumn, paper_column
 from gtea.experiments.paper.plan import Plan
 from gtea.experiments.paper.rows import METRICS, Row, shown_metrics
-from gtea.experiments.paper.subject import Subject
+from gtea.experiments.runs.subject import Subject
 
 
 def write_table(path: Path, subject: Subject, plan: Plan, rows: Sequence[Row], models: Sequence[str]) -> list[Path]:

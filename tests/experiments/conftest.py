@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gtea.datasets.payments import PaymentsSpec, write_payments
-from gtea.experiments.paper.subject import Subject, own_subject
+from gtea.experiments.runs.subject import Subject, own_subject
 from gtea.ingestion.ingest import ingest
 
 QUICK = (

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from gtea.config import RunConfig
 from gtea.errors import ModelError
-from gtea.experiments.paper.subject import Subject
+from gtea.experiments.runs.subject import Subject
 from gtea.models.registry import default_config, model_config
 from gtea.runtime.files import write_json
 from gtea.tasks.link_split import LinkProtocol

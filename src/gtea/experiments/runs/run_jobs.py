@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from gtea.errors import UsageError
-from gtea.experiments.paper.jobs import Job, Outcome, read_outcome
-from gtea.experiments.paper.run_job import run_job
-from gtea.experiments.paper.worker_pool import run_in_workers
+from gtea.experiments.runs.jobs import Job, Outcome, read_outcome
+from gtea.experiments.runs.run_job import run_job
+from gtea.experiments.runs.worker_pool import run_in_workers
 from gtea.runtime.files import locked
 from gtea.training.loop import TrainingReport
 

@@ -9,8 +9,8 @@ import pytest
 
 from gtea.datasets.payments import PaymentsSpec
 from gtea.errors import DataError, UsageError
-from gtea.experiments.paper import subject as module
-from gtea.experiments.paper.subject import named_subject, own_subject
+from gtea.experiments.runs import subject as module
+from gtea.experiments.runs.subject import named_subject, own_subject
 
 
 @pytest.fixture

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.experiments.paper.conftest import QUICK
+from tests.experiments.conftest import QUICK
 from tests.experiments.paper.test_plan import job
 
 from gtea.errors import ModelError
-from gtea.experiments.paper.jobs import Job, read_outcome
 from gtea.experiments.paper.plan import Plan, Point
-from gtea.experiments.paper.run_job import run_job
-from gtea.experiments.paper.subject import Subject, own_subject
+from gtea.experiments.runs.jobs import Job, read_outcome
+from gtea.experiments.runs.run_job import run_job
+from gtea.experiments.runs.subject import Subject, own_subject
 from gtea.training.loop import no_report
 from gtea.training.request import Fold, LinkRequest, NodeRequest
 

@@ -1,6 +1,6 @@
 """Run jobs in parallel in a pool of worker processes.
 
-A worker is ``python -m gtea.experiments.paper.worker``. It receives one job at a time on stdin and answers on stdout,
+A worker is ``python -m gtea.experiments.runs.worker``. It receives one job at a time on stdin and answers on stdout,
 both as JSON lines. When its stdin closes, because the parent finished, was interrupted or was killed, it exits.
 """
 
@@ -22,7 +22,7 @@ import torch
 
 from gtea import errors
 from gtea.errors import GteaError, ModelError
-from gtea.experiments.paper.jobs import Job, Outcome
+from gtea.experiments.runs.jobs import Job, Outcome
 from gtea.training.loop import TrainingReport
 
 OnReport = Callable[[Job, TrainingReport], None]
@@ -71,7 +71,7 @@ class _Worker:
         self.job: Job | None = None
         # -P: don't import modules from the current folder.
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "gtea.experiments.paper.worker"],
+            [sys.executable, "-P", "-m", "gtea.experiments.runs.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.experiments.paper.conftest import QUICK
+from tests.experiments.conftest import QUICK
 
 from gtea.errors import DataError, ModelError, StoreError
-from gtea.experiments.paper.jobs import Job, read_outcome
 from gtea.experiments.paper.plan import Plan, Point
-from gtea.experiments.paper.subject import own_subject
-from gtea.experiments.paper.worker import handle_request
-from gtea.experiments.paper.worker_pool import job_request, worker_error
+from gtea.experiments.runs.jobs import Job, read_outcome
+from gtea.experiments.runs.subject import own_subject
+from gtea.experiments.runs.worker import handle_request
+from gtea.experiments.runs.worker_pool import job_request, worker_error
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gtea.errors import ModelError, UsageError
-from gtea.experiments.paper.jobs import Job, Outcome, save_outcome
+from gtea.experiments.runs.jobs import Job, Outcome, save_outcome
 from gtea.models.model_folder import SavedModel
 from gtea.training import run_record
 from gtea.training.fit import Task, run_identity, train_task

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from gtea.errors import GteaError
 
 if TYPE_CHECKING:
-    from gtea.experiments.paper.jobs import Job
+    from gtea.experiments.runs.jobs import Job
     from gtea.training.loop import TrainingReport
 
 _REPORT_INTERVAL = 0.5
@@ -60,7 +60,7 @@ def handle_request(request: dict[str, Any], responses: TextIO) -> None:
             send({"report": {**dataclasses.asdict(report), "folder": str(report.folder)}})
 
     try:
-        from gtea.experiments.paper.run_job import run_job
+        from gtea.experiments.runs.run_job import run_job
 
         outcome = run_job(_job(request["job"]), Path(request["out"]), on_report)
     except GteaError as error:
@@ -76,8 +76,8 @@ def handle_request(request: dict[str, Any], responses: TextIO) -> None:
 
 def _job(record: dict[str, Any]) -> Job:
     from gtea.config import config_from_json
-    from gtea.experiments.paper.jobs import Job, Repeat
-    from gtea.experiments.paper.subject import Subject
+    from gtea.experiments.runs.jobs import Job, Repeat
+    from gtea.experiments.runs.subject import Subject
 
     subject = record["subject"]
     paths = {name: Path(subject[name]) for name in ("store", "labels") if subject[name] is not None}
