@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gtea.features.pair_statistics import PAIR_STATISTICS, PairStatistics, time_since_last_event
+from gtea.store.graph import graph_of
 from gtea.store.memory import store_in_memory
 
 UNIT = 10.0
@@ -78,7 +79,7 @@ def test_every_column(directed: bool) -> None:
     names = list(store.accounts.to_arrow().to_pylist())
     pairs = [(u, v) for u in names for v in names if u != v]
     ends = (np.array([store.node(pair[side]) for pair in pairs]) for side in (0, 1))
-    made = PairStatistics(store.as_of(CUT), UNIT).rows(*ends)
+    made = PairStatistics(graph_of(store.as_of(CUT)), UNIT).rows(*ends)
     assert len(PAIR_STATISTICS) == 32
     for pair, row in zip(pairs, made, strict=True):
         expected = naive(rows, *pair)
@@ -90,7 +91,7 @@ def test_both_directions_of_a_directed_store_are_one_pair() -> None:
     a, b = np.array([store.node("a")]), np.array([store.node("b")])
     view = store.as_of(100)
     for src, dst in ((a, b), (b, a)):
-        row = dict(zip(PAIR_STATISTICS, PairStatistics(view, 1.0).rows(src, dst)[0], strict=True))
+        row = dict(zip(PAIR_STATISTICS, PairStatistics(graph_of(view), 1.0).rows(src, dst)[0], strict=True))
         assert (row["pair_count"], row["pair_since_first"], row["pair_since_last"]) == (3, 95, 10)
         assert time_since_last_event(view, src, dst, 1.0).tolist() == [10]
 
@@ -110,6 +111,6 @@ def test_of_a_hub_only_the_last_acquaintances_are_looked_at() -> None:
     others = [f"n{i:03}" for i in range(150)] * 2
     store = store_in_memory(hubs, others, [*range(150), *range(150)], unit="step")
     ends = (np.array([store.node(name)]) for name in ("hub-1", "hub-2"))
-    row = dict(zip(PAIR_STATISTICS, PairStatistics(store.as_of(), 1.0).rows(*ends)[0], strict=True))
+    row = dict(zip(PAIR_STATISTICS, PairStatistics(graph_of(store.as_of()), 1.0).rows(*ends)[0], strict=True))
     assert row["src_partners"] == 150
     assert row["paths_of_2"] == 100

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from gtea.config import FeaturesConfig
-from gtea.features.pair_statistics import PAIR_STATISTICS, PairStatistics
+from gtea.features.pair_statistics import PAIR_STATISTICS
 from gtea.features.preprocessing import fit_preprocessing
 from gtea.sampling.collate import Collator
 from gtea.sampling.pair_batches import PairCollator
@@ -82,7 +82,7 @@ def test_statistics_are_ranked_and_each_pairs_own() -> None:
     assert ranks is not None
     assert ranks.shape == (4, len(PAIR_STATISTICS))
     assert bool(((ranks >= 0) & (ranks <= 1)).all())
-    rows = PairStatistics(store.as_of(CUT), preprocessing.times.stored_per_unit(store.unit)).rows(src, dst)
+    rows = preprocessing.pair_statistics_of(store.as_of(CUT)).rows(src, dst)
     assert preprocessing.pair_statistics is not None
     assert torch.equal(ranks, torch.from_numpy(preprocessing.pair_statistics.transform(rows)))
     alone = asking.batch(src[2:3], dst[2:3]).statistics

@@ -10,7 +10,7 @@ import torch
 from gtea.config import FeaturesConfig
 from gtea.features.neighbour_labels import neighbour_labels_of
 from gtea.features.node_features import HeadInputs, NodeFeatures
-from gtea.features.pair_statistics import PAIR_STATISTICS, PairStatistics
+from gtea.features.pair_statistics import PAIR_STATISTICS
 from gtea.features.preprocessing import fit_preprocessing
 from gtea.sampling.tabular import NodeRows, PairRecency, PairRows
 from gtea.store.memory import store_in_memory
@@ -35,7 +35,7 @@ def test_pair_rows_are_statistics_as_they_are(random_store: Callable[..., Store]
     view, src, dst = random_store().as_of(120), np.array([1, 2, 3]), np.array([2, 9, 3])
     fitted = fit_preprocessing(view)
     rows = PairRows(view, fitted).batch(src, dst)
-    statistics = PairStatistics(view, fitted.times.stored_per_unit(view.store.unit)).rows(src, dst)
+    statistics = fitted.pair_statistics_of(view).rows(src, dst)
     assert rows.shape == (3, len(PAIR_STATISTICS))
     np.testing.assert_array_equal(rows.numpy(), statistics)
 

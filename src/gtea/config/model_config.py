@@ -12,7 +12,9 @@ from typing import Literal, get_args
 
 from gtea.errors import UsageError
 
-Family = Literal["hybrid", "gtea", "gcn", "graphsage", "gat", "ecconv", "egnn", "tgat", "tree", "edgebank"]
+Family = Literal[
+    "hybrid", "gtea", "gcn", "graphsage", "gat", "ecconv", "egnn", "tgat", "tree", "strong-tree", "edgebank"
+]
 Encoder = Literal["lstm", "transformer", "statistics"]
 Attention = Literal["sparsemax", "softmax", "entmax15"]
 LinkHead = Literal["dot", "pair", "ordered_pair"]
@@ -117,6 +119,12 @@ class InputSpec:
     d_head_inputs: int = 0
     d_neighbour_labels: int = 0
     """How many of the head inputs are neighbour labels. These are the last ones."""
+    d_tree_inputs: int = 0
+    """The number of columns that the trees of a hybrid read. 0 for a model of gtea 0.1: all node features and neighbour
+    labels."""
+    d_own_features: int = 0
+    """How many of these are an account's own: neither of partners, nor of rhythm, nor neighbour labels. These are the
+    first ones. 0 if all are; then a hybrid has one set of trees instead of two."""
 
     def __post_init__(self) -> None:
         _require_at_least("input.d_node_features", self.d_node_features, 0)

@@ -15,8 +15,9 @@ from gtea.config.model_config import ModelConfig
 from gtea.errors import UsageError
 
 TimeOrigin = Literal["pair", "calendar"]
-NodeKind = Literal["given", "statistics", "random"]
-"""Where node features come from: the node table, statistics of an account's own events, or random vectors."""
+NodeKind = Literal["given", "statistics", "random", "partners", "rhythm"]
+"""Where node features come from: the node table, statistics of an account's own events, random vectors, statistics of
+its partners, or its rhythm: rates, bursts, how fast money passes through."""
 
 _FAMILY = "model.family"
 _RENAMED = {
@@ -44,7 +45,8 @@ class FeaturesConfig:
     """The features of nodes, events and pairs that a model reads."""
 
     nodes: tuple[NodeKind, ...] | None = None
-    """Where node features come from. None: the node table if there is one, statistics otherwise."""
+    """Where node features come from. None: the node table if there is one, statistics otherwise; for the hybrid of
+    accounts and the strong tree the node table, statistics, partners and rhythm."""
     d_random: int = 32
     """Size of the random vectors, if ``nodes`` has them."""
     recency: bool = False

@@ -1,7 +1,7 @@
-"""Node features: columns of the node table, account statistics and random vectors; and the extra inputs of the head.
+"""Node features: columns of the node table, statistics and random vectors; and the extra inputs of the head.
 
-``features.nodes`` selects any of the three (``given``, ``statistics``, ``random``). Their columns are concatenated in
-the order named.
+``features.nodes`` selects any of ``given``, ``statistics``, ``random``, ``partners`` and ``rhythm``. Their columns are
+concatenated in the order named.
 
 A random vector is a pure function of the account's id. It lets a network tell accounts apart, and a new account has
 one too. It does not depend on the run's seed, so a model can be moved between stores and machines.
@@ -24,6 +24,8 @@ from gtea.errors import ModelError
 from gtea.features.account_statistics import statistic_names, statistics
 from gtea.features.event_features import columns_of
 from gtea.features.neighbour_labels import NeighbourLabels, NeighbourLabelShares
+from gtea.features.partner_statistics import PartnerStatistics, partner_statistic_names
+from gtea.features.rhythm_statistics import rhythm_statistic_names, rhythm_statistics
 from gtea.features.scaling import ColumnScaler, RankScaler
 from gtea.runtime.jit import jit
 from gtea.runtime.rng import Purpose, fold, stream
@@ -31,6 +33,8 @@ from gtea.store.account_keys import keys_of_nodes
 from gtea.store.store import Store
 from gtea.store.view import View
 
+CONTEXT_KINDS: tuple[NodeKind, ...] = ("partners", "rhythm")
+"""Features beyond an account's own totals. Their columns come after all others."""
 _UNIT = 2.0**-53
 """Turns 53 random bits into a float in [0, 1)."""
 
@@ -44,16 +48,28 @@ class NodePreprocessing:
     """Scales the columns of the node table. An account without a row has zeros, and 0 in the column ``in_table``."""
     statistics: ColumnScaler | None
     d_random: int
+    partners: ColumnScaler | None = None
+    rhythm: ColumnScaler | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """The column names of ``Batch.node_features``."""
-        columns = {
-            "given": (*self.given.names, "in_table") if self.given else (),
-            "statistics": self.statistics.names if self.statistics else (),
-            "random": tuple(f"random_{i}" for i in range(self.d_random)),
-        }
-        return tuple(name for kind in self.kinds for name in columns[kind])
+        return tuple(name for kind in self.kinds for name in self._names(kind))
+
+    @property
+    def d_own(self) -> int:
+        """The number of columns that are neither of partners nor of rhythm, which come last."""
+        return sum(len(self._names(kind)) for kind in self.kinds if kind not in CONTEXT_KINDS)
+
+    def _names(self, kind: NodeKind) -> tuple[str, ...]:
+        match kind:
+            case "given":
+                return (*self.given.names, "in_table") if self.given else ()
+            case "random":
+                return tuple(f"random_{i}" for i in range(self.d_random))
+            case _:
+                scaler: ColumnScaler | None = getattr(self, kind)
+                return scaler.names if scaler else ()
 
     def to_json(self) -> dict[str, Any]:
         """For the model's preprocessing.json."""
@@ -62,10 +78,12 @@ class NodePreprocessing:
     @staticmethod
     def from_json(content: dict[str, Any]) -> NodePreprocessing:
         """From a model's preprocessing.json."""
-        given, statistics = (
-            content[kind] and ColumnScaler.from_json(content[kind]) for kind in ("given", "statistics")
+        given, statistics, partners, rhythm = (
+            content.get(kind) and ColumnScaler.from_json(content[kind])
+            for kind in ("given", "statistics", "partners", "rhythm")
         )
-        return NodePreprocessing(tuple(content["kinds"]), given, statistics, int(content["d_random"]))
+        kinds, d_random = tuple(content["kinds"]), int(content["d_random"])
+        return NodePreprocessing(kinds, given, statistics, d_random, partners, rhythm)
 
 
 class NodeFeatures:
@@ -83,6 +101,13 @@ class NodeFeatures:
             self._given = columns_of(node_columns(store), nodes.given.names, "node features")
         if nodes.statistics:
             self._statistics = columns_of(statistic_names(store.features), nodes.statistics.names, "statistics")
+        if nodes.partners:
+            self._partner_columns = columns_of(
+                partner_statistic_names(store.features), nodes.partners.names, "statistics"
+            )
+            self._partners = PartnerStatistics(view)
+        if nodes.rhythm:
+            self._rhythm = columns_of(rhythm_statistic_names(store.features), nodes.rhythm.names, "statistics")
         self._rows = np.zeros((store.num_nodes, len(nodes.names)), dtype=np.float32)
         self._computed = np.zeros(store.num_nodes, dtype=bool)
 
@@ -111,6 +136,12 @@ class NodeFeatures:
             case "statistics":
                 assert self._nodes.statistics is not None
                 return self._nodes.statistics.transform(statistics(self._view, nodes)[:, self._statistics])
+            case "partners":
+                assert self._nodes.partners is not None
+                return self._nodes.partners.transform(self._partners.rows(nodes)[:, self._partner_columns])
+            case "rhythm":
+                assert self._nodes.rhythm is not None
+                return self._nodes.rhythm.transform(rhythm_statistics(self._view, nodes)[:, self._rhythm])
             case "random":
                 return random_vectors(keys_of_nodes(self._view.store, nodes), self._nodes.d_random)
 

@@ -1,9 +1,10 @@
 """Pair statistics as of a cut: the events of the pair, the activity of each account, and paths between the two.
 
-Counts, times since events, and the activity in the last 1, 3 and 7 units of the model's time (days, or a power of ten
-for counters). A time of something that never happened is NaN, and a count is 0. In a directed store a pair's events are
-those of both directions. The cost of a row does not depend on degrees: it takes a few binary searches, and paths use
-only the 100 most recent neighbours of each account.
+Counts, times since events, and the activity in the last 1, 3 and 7 units of time. Times are activity times
+(``gtea.features.activity_time``); a unit is as many events as the graph had per day (or unit of a counter) in the
+training window. Models trained by gtea 0.1 use clock time. A time of something that never happened is NaN, and a count
+is 0. In a directed store a pair's events are those of both directions. The cost of a row does not depend on degrees: it
+takes a few binary searches, and paths use only the 100 most recent neighbours of each account.
 
 Five statistics describe the paths between src and dst that pass through neither of them again (decision 18):
 
@@ -47,13 +48,14 @@ PAIR_STATISTICS = (
 class PairStatistics:
     """Computes the pair statistics of one view."""
 
-    def __init__(self, view: View, per_unit: float) -> None:
-        """Build the timeline of the view's events.
+    def __init__(self, graph: Graph, per_unit: float) -> None:
+        """Build the timeline of the graph's events.
 
         Args:
-            per_unit: How many stored time units make one unit of the model's time.
+            graph: The graph of a view, in activity time or in clock time.
+            per_unit: How much of the graph's time makes one unit.
         """
-        self._graph = graph_of(view)
+        self._graph = graph
         self._timeline = timeline_of(self._graph)
         self._per_unit = per_unit
 

@@ -9,7 +9,7 @@ same window gives the same bytes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -18,12 +18,16 @@ from numpy.typing import NDArray
 from gtea.config import FeaturesConfig, InputSpec, NodeKind, RunConfig, TimeOrigin
 from gtea.errors import UsageError
 from gtea.features.account_statistics import net_flow_names, statistic_names, statistics, without_recency
+from gtea.features.activity_time import activity_graph
 from gtea.features.event_features import EventPreprocessing, numeric_columns
 from gtea.features.neighbour_labels import NeighbourLabels
-from gtea.features.node_features import NodeFeatures, NodePreprocessing, node_columns
+from gtea.features.node_features import CONTEXT_KINDS, NodeFeatures, NodePreprocessing, node_columns
 from gtea.features.pair_statistics import PAIR_STATISTICS, PairStatistics
+from gtea.features.partner_statistics import PartnerStatistics, partner_statistic_names
+from gtea.features.rhythm_statistics import rhythm_statistic_names, rhythm_statistics
 from gtea.features.scaling import ColumnScaler, LogScale, RankScaler, TimeScaler, fit_columns, fit_ranks, fit_times
 from gtea.features.vocabulary import fit_vocabulary
+from gtea.store.graph import graph_of
 from gtea.store.store import Store
 from gtea.store.view import View
 
@@ -50,6 +54,11 @@ class Preprocessing:
     """Ranks of the node features; None if the head does not read them."""
     neighbour_labels: NeighbourLabels | None = None
     """None if the head does not read them."""
+    tree_nodes: NodePreprocessing | None = None
+    """What the trees of a hybrid read of accounts; None if it is ``nodes``, or if there are no trees."""
+    events_per_unit: float | None = None
+    """How many events the graph had per unit of time in the training window: the unit of activity time. None for a
+    model trained by gtea 0.1, whose pair statistics are in clock time."""
 
     @property
     def d_event(self) -> int:
@@ -69,6 +78,7 @@ class Preprocessing:
             "events": self.events.to_json(),
             "nodes": self.nodes.to_json(),
             **{name: None if part is None else part.to_json() for name, part in optional.items()},
+            "events_per_unit": self.events_per_unit,
         }
 
     @staticmethod
@@ -79,10 +89,18 @@ class Preprocessing:
             EventPreprocessing.from_json(content["events"]),
             NodePreprocessing.from_json(content["nodes"]),
             **{name: kind.from_json(content[name]) for name, kind in _OPTIONAL.items() if content.get(name)},
+            events_per_unit=content.get("events_per_unit"),
         )
+
+    def pair_statistics_of(self, view: View) -> PairStatistics:
+        """What computes the pair statistics of a view."""
+        if self.events_per_unit is None:
+            return PairStatistics(graph_of(view), self.times.stored_per_unit(view.store.unit))
+        return PairStatistics(activity_graph(view), self.events_per_unit)
 
 
 _OPTIONAL: dict[str, Any] = {
+    "tree_nodes": NodePreprocessing,
     "pair_statistics": RankScaler,
     "rank_inputs": RankScaler,
     "neighbour_labels": NeighbourLabels,
@@ -95,6 +113,8 @@ def preprocessing_for(
     config: RunConfig,
     *,
     add_statistics: bool = False,
+    add_context: bool = False,
+    for_trees: bool = False,
     labels: NeighbourLabels | None = None,
 ) -> Preprocessing:
     """Fit what the settings require on the events before the cut.
@@ -102,13 +122,19 @@ def preprocessing_for(
     Args:
         add_statistics: By default, use account statistics in addition to the node table. For models that read nothing
             else about accounts.
+        add_context: By default, use statistics of partners and of rhythm, too.
+        for_trees: Fit node features for the trees of a hybrid in addition: the network's, and those of context.
         labels: The training labels; read if ``features.neighbour_labels`` is set.
     """
     if config.features.neighbour_labels and labels is None:
         raise UsageError("features.neighbour_labels: needs account labels, and the link task has none. Leave it out.")
-    kinds = config.features.nodes or _default_kinds(store, add_statistics)
+    kinds = config.features.nodes or _default_kinds(store, add_statistics or for_trees, add_context)
     used = labels if config.features.neighbour_labels else None
-    return fit_preprocessing(store.as_of(cut), config.features, kinds=kinds, labels=used)
+    view = store.as_of(cut)
+    fitted = fit_preprocessing(view, config.features, kinds=kinds, labels=used)
+    if not for_trees:
+        return fitted
+    return replace(fitted, tree_nodes=fit_nodes(view, tuple(dict.fromkeys((*kinds, *CONTEXT_KINDS))), config.features))
 
 
 def fit_preprocessing(
@@ -124,15 +150,17 @@ def fit_preprocessing(
         kinds: The sources of node features.
         labels: Neighbour labels for the head.
     """
-    times, nodes = fit_window(view), fit_nodes(view, kinds, features)
-    return Preprocessing(
-        times,
+    nodes = fit_nodes(view, kinds, features)
+    fitted = Preprocessing(
+        fit_window(view),
         fit_events(view, time_origin=features.time_origin),
         nodes,
-        _fit_pairs(view, times) if features.pair_statistics else None,
+        None,
         _fit_node_ranks(view, nodes) if features.rank_inputs else None,
         labels,
+        events_per_unit=_events_per_unit(view),
     )
+    return replace(fitted, pair_statistics=_fit_pairs(view, fitted)) if features.pair_statistics else fitted
 
 
 def input_spec(preprocessing: Preprocessing) -> InputSpec:
@@ -144,7 +172,19 @@ def input_spec(preprocessing: Preprocessing) -> InputSpec:
         for part in (preprocessing.pair_statistics, preprocessing.rank_inputs, preprocessing.neighbour_labels)
     )
     longest = max(times.span, 2 * shortest)
-    return InputSpec(preprocessing.d_node, preprocessing.d_event, shortest, longest, pairs, ranks + labels, labels)
+    trees = preprocessing.tree_nodes
+    d_tree, d_own = (0, 0) if trees is None else (len(trees.names) + labels, trees.d_own)
+    return InputSpec(
+        preprocessing.d_node,
+        preprocessing.d_event,
+        shortest,
+        longest,
+        pairs,
+        ranks + labels,
+        labels,
+        d_tree,
+        d_own if d_own < d_tree else 0,
+    )
 
 
 def fit_window(view: View, unit_seconds: int = _DAY) -> TimeScaler:
@@ -192,10 +232,12 @@ def fit_nodes(view: View, kinds: Sequence[NodeKind], features: FeaturesConfig = 
         )
     nodes = _visible_nodes(view)
     return NodePreprocessing(
-        tuple(kinds),
+        tuple(sorted(kinds, key=CONTEXT_KINDS.__contains__)),
         _fit_given(view, nodes) if "given" in kinds else None,
         _fit_statistics(view, nodes, features) if "statistics" in kinds else None,
         features.d_random if "random" in kinds else 0,
+        _fit_partners(view, nodes) if "partners" in kinds else None,
+        _fit_rhythm(view, nodes) if "rhythm" in kinds else None,
     )
 
 
@@ -204,14 +246,21 @@ def _fit_node_ranks(view: View, nodes: NodePreprocessing) -> RankScaler:
     return fit_ranks(nodes.names, NodeFeatures(view, nodes).compute(_visible_nodes(view)))
 
 
-def _fit_pairs(view: View, times: TimeScaler) -> RankScaler:
+def _events_per_unit(view: View) -> float:
+    """How many events the window has per unit of its time; at least one, for a window without length."""
+    start, stop = view.event_ranges(np.arange(view.store.num_edges))
+    return max(1.0, float((stop - start).sum()) / max(fit_window(view).span, 1.0))
+
+
+def _fit_pairs(view: View, fitted: Preprocessing) -> RankScaler:
     """Fit ranks of pair statistics on pairs with an event before the cut, and as many with their dst ends exchanged."""
     start, stop = view.event_ranges(np.arange(view.store.num_edges))
     edges = np.flatnonzero(stop > start)
     edges = edges[evenly_spaced(len(edges), _MAX_PAIRS)]
     src, dst = (end[edges].astype(np.int64) for end in (view.arrays.edge_a, view.arrays.edge_b))
-    statistics = PairStatistics(view, times.stored_per_unit(view.store.unit))
-    rows = statistics.rows(np.concatenate([src, src]), np.concatenate([dst, np.roll(dst, len(dst) // 2)]))
+    rows = fitted.pair_statistics_of(view).rows(
+        np.concatenate([src, src]), np.concatenate([dst, np.roll(dst, len(dst) // 2)])
+    )
     return fit_ranks(PAIR_STATISTICS, rows, with_nan=True)
 
 
@@ -231,10 +280,11 @@ def evenly_spaced(count: int, limit: int) -> NDArray[np.int64]:
     return np.arange(count) if count <= limit else np.arange(limit) * count // limit
 
 
-def _default_kinds(store: Store, add_statistics: bool) -> tuple[NodeKind, ...]:
+def _default_kinds(store: Store, add_statistics: bool, add_context: bool) -> tuple[NodeKind, ...]:
+    context = CONTEXT_KINDS if add_context else ()
     if store.node_features is None:
-        return ("statistics",)
-    return ("given", "statistics") if add_statistics else ("given",)
+        return ("statistics", *context)
+    return ("given", "statistics", *context) if add_statistics else ("given",)
 
 
 def _visible_nodes(view: View) -> NDArray[np.int64]:
@@ -249,6 +299,14 @@ def _fit_given(view: View, nodes: NDArray[np.int64]) -> ColumnScaler:
     assert features is not None
     assert present is not None
     return fit_columns(names, features[nodes[present[nodes] == 1]])
+
+
+def _fit_partners(view: View, nodes: NDArray[np.int64]) -> ColumnScaler:
+    return fit_columns(partner_statistic_names(view.store.features), PartnerStatistics(view).rows(nodes))
+
+
+def _fit_rhythm(view: View, nodes: NDArray[np.int64]) -> ColumnScaler:
+    return fit_columns(rhythm_statistic_names(view.store.features), rhythm_statistics(view, nodes))
 
 
 def _fit_statistics(view: View, nodes: NDArray[np.int64], features: FeaturesConfig) -> ColumnScaler:

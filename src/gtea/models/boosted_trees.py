@@ -11,6 +11,7 @@ plain arrays here: saved as tensors, checked when loaded, and evaluated by a sma
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +39,27 @@ class TabularModel(nn.Module, ABC):
             targets: The class of each example, [num_examples].
             weights: The weight of each example, [num_examples].
         """
+
+
+@dataclass(frozen=True)
+class TreeSettings:
+    """How trees are fitted. The defaults are those of scikit-learn."""
+
+    learning_rate: float = 0.1
+    num_rounds: int = 100
+    max_leaves: int = 31
+    column_share: float = 1.0
+    """The share of the columns among which each split chooses."""
+    l2: float = 0.0
+    """The L2 penalty of leaf values."""
+
+
+PLAIN = TreeSettings()
+STRONG = TreeSettings(learning_rate=0.05, num_rounds=200, max_leaves=15, column_share=0.3, l2=3.0)
+"""Smaller steps, smaller trees and fewer columns per split: less overconfident, and better on every table that was
+tried (docs/decisions/0028)."""
+_MIN_LEAF, _LEAVES_PER_CLASS = 20, 4
+"""A leaf holds at least 20 examples or, of few labels, a quarter of the rarest class."""
 
 
 class TreeArrays(NamedTuple):
@@ -74,18 +96,19 @@ class TreeArrays(NamedTuple):
 class BoostedTrees(TabularModel):
     """Class logits of rows of features. A class without training examples has logit -inf and probability 0."""
 
-    def __init__(self, d_in: int, num_classes: int, seed: int) -> None:
+    def __init__(self, d_in: int, num_classes: int, seed: int, settings: TreeSettings = PLAIN) -> None:
         super().__init__()
         self._d_in = d_in
         self._num_classes = num_classes
         self._seed = seed
+        self._settings = settings
         for name, array in TreeArrays.empty(num_classes)._asdict().items():
             self.register_buffer(name, torch.from_numpy(array))
 
     def fit(self, rows: Tensor, targets: Tensor, weights: Tensor) -> None:
         """Fit the trees."""
         examples = rows.cpu().numpy(), targets.cpu().numpy().astype(np.int64), weights.double().cpu().numpy()
-        for name, array in _fit_trees(*examples, self._num_classes, self._seed)._asdict().items():
+        for name, array in _fit_trees(*examples, self._num_classes, self._seed, self._settings)._asdict().items():
             setattr(self, name, torch.from_numpy(array))
 
     def forward(self, rows: Tensor) -> Tensor:
@@ -107,8 +130,8 @@ class BoostedTrees(TabularModel):
 class PairBoostedTrees(BoostedTrees):
     """Link logits of rows of features."""
 
-    def __init__(self, d_in: int, seed: int) -> None:
-        super().__init__(d_in, 2, seed)
+    def __init__(self, d_in: int, seed: int, settings: TreeSettings = PLAIN) -> None:
+        super().__init__(d_in, 2, seed, settings)
 
     def forward(self, rows: Tensor) -> Tensor:
         """Logits, [num_rows]."""
@@ -122,21 +145,37 @@ def _fit_trees(
     weights: NDArray[np.float64],
     num_classes: int,
     seed: int,
+    settings: TreeSettings,
 ) -> TreeArrays:
-    """Fit scikit-learn's trees with its defaults (100 rounds) and convert them to arrays."""
+    """Fit scikit-learn's trees and convert them to arrays."""
     present = np.unique(targets)
     baseline = np.full(num_classes, -np.inf)
     baseline[present] = 0
     if len(present) == 1:
         return TreeArrays.empty(num_classes)._replace(baseline=baseline)
     # No early stopping: it would hold out random examples, although there is a validation part already.
-    booster = HistGradientBoostingClassifier(random_state=seed, early_stopping=False)
+    booster = HistGradientBoostingClassifier(
+        learning_rate=settings.learning_rate,
+        max_iter=settings.num_rounds,
+        max_leaf_nodes=settings.max_leaves,
+        max_features=settings.column_share,
+        l2_regularization=settings.l2,
+        min_samples_leaf=_MIN_LEAF if settings == PLAIN else _min_leaf(targets),
+        random_state=seed,
+        early_stopping=False,
+    )
     booster.fit(rows, targets, sample_weight=weights)
     # Two classes have a single logit, that of the second.
     columns = present[1:] if len(present) == 2 else present
     baseline[columns] = booster._baseline_prediction.ravel()
     fitted = [(columns[i], tree.nodes) for row in booster._predictors for i, tree in enumerate(row)]
     return _as_arrays(baseline, fitted)
+
+
+def _min_leaf(targets: NDArray[np.int64]) -> int:
+    """With 20 labels, leaves of 20 would allow no split at all."""
+    rarest = int(np.unique(targets, return_counts=True)[1].min())
+    return min(_MIN_LEAF, max(2, rarest // _LEAVES_PER_CLASS))
 
 
 def _as_arrays(baseline: NDArray[np.float64], fitted: list[tuple[Any, NDArray[Any]]]) -> TreeArrays:

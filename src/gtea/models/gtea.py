@@ -27,10 +27,10 @@ class GTEANodeClassifier(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """Logits, [num_seeds, num_classes]."""
-        return self.answer(self.gtea(batch), batch.node_features[: batch.num_within[0]], batch.head_inputs)
+        return self.answer(self.gtea(batch), batch.head_inputs, batch.tree_inputs)
 
-    def answer(self, z: Tensor, x: Tensor, head_inputs: Tensor | None) -> Tensor:
-        """Logits of nodes with these embeddings and head inputs. Only subclasses read the node features x."""
+    def answer(self, z: Tensor, head_inputs: Tensor | None, tree_inputs: Tensor | None = None) -> Tensor:
+        """Logits of nodes with these embeddings and head inputs. Only hybrids read tree inputs."""
         logits: Tensor = self.head(z, head_inputs)
         return logits
 

@@ -3,6 +3,9 @@
     MODEL/model.safetensors     the weights
     MODEL/config.json           the resolved configuration, task and classes
     MODEL/preprocessing.json    scalers and vocabularies, fitted on the training window
+    MODEL/calibration.json      what is done to raw probabilities (gtea.tasks.probability_correction)
+    MODEL/thresholds.json       from which probability on an account or a pair is an alert, and what to expect
+    MODEL/predictions.parquet   the validation and test examples and their probabilities
     MODEL/metrics.json          the metrics and the data they were measured on
     MODEL/MODEL_CARD.md         the same for people
     MODEL/manifest.json         sha256 of each file, the data's digest, seed, threads, versions; written last
@@ -19,6 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
@@ -27,11 +32,13 @@ from gtea.errors import ModelError
 from gtea.runtime.files import atomic_write, write_json
 
 _FORMAT = "gtea-model"
-FORMAT_VERSION = 4
-_READABLE = (2, 3, FORMAT_VERSION)
+FORMAT_VERSION = 5
+_READABLE = (2, 3, 4, FORMAT_VERSION)
 MANIFEST = "manifest.json"
 _FILES = ("model.safetensors", "config.json", "preprocessing.json", "metrics.json", "MODEL_CARD.md")
 _WEIGHTS, _CONFIG, _PREPROCESSING, _METRICS, _CARD = _FILES
+_OPTIONAL = ("calibration.json", "thresholds.json", "predictions.parquet")
+_CALIBRATION, _THRESHOLDS, _PREDICTIONS = _OPTIONAL
 
 
 @dataclass(frozen=True)
@@ -45,6 +52,12 @@ class SavedModel:
     metrics: dict[str, Any]
     facts: dict[str, Any]
     """Data digest, seed, threads, versions, dates."""
+    calibration: dict[str, Any] | None = None
+    """None for a model of gtea 0.1, whose probabilities are raw."""
+    thresholds: dict[str, Any] | None = None
+    """None for a model of gtea 0.1: decisions are at one half."""
+    predictions: pa.Table | None = None
+    """The examples of the validation and test parts."""
 
 
 def save_model(folder: Path, model: SavedModel, card: str) -> None:
@@ -57,6 +70,11 @@ def save_model(folder: Path, model: SavedModel, card: str) -> None:
         _METRICS: _json(model.metrics),
         _CARD: card.encode(),
     }
+    for name, content in ((_CALIBRATION, model.calibration), (_THRESHOLDS, model.thresholds)):
+        if content is not None:
+            contents[name] = _json(content)
+    if model.predictions is not None:
+        contents[_PREDICTIONS] = _parquet(model.predictions)
     for name, content in contents.items():
         with atomic_write(folder / name) as stream:
             stream.write(content)
@@ -72,9 +90,14 @@ def load_model(folder: Path) -> SavedModel:
     contents = {name: _checked(folder / name, digest) for name, digest in digests.items()}
     facts = {name: value for name, value in manifest.items() if name not in ("format", "format_version", "files")}
     config, preprocessing, metrics = (json.loads(contents[name]) for name in (_CONFIG, _PREPROCESSING, _METRICS))
-    if manifest["format_version"] < FORMAT_VERSION:
+    if manifest["format_version"] < 4:
         _upgrade(folder, config, preprocessing)
-    return SavedModel(load_tensors(contents[_WEIGHTS]), config, preprocessing, metrics, facts)
+    calibration, thresholds = (
+        json.loads(contents[name]) if name in contents else None for name in (_CALIBRATION, _THRESHOLDS)
+    )
+    predictions = pq.read_table(pa.BufferReader(contents[_PREDICTIONS])) if _PREDICTIONS in contents else None
+    weights = load_tensors(contents[_WEIGHTS])
+    return SavedModel(weights, config, preprocessing, metrics, facts, calibration, thresholds, predictions)
 
 
 _OLD_FEATURES = {
@@ -130,7 +153,7 @@ def _digests(folder: Path, manifest: Mapping[str, Any]) -> dict[str, str]:
             f"{folder}: its manifest must name {', '.join(_FILES)} (got none for {', '.join(missing)}). "
             "Train it again, or restore a backup."
         )
-    return {name: str(manifest["files"][name]) for name in _FILES}
+    return {name: str(manifest["files"][name]) for name in (*_FILES, *_OPTIONAL) if name in manifest["files"]}
 
 
 def _read_manifest(folder: Path) -> Mapping[str, Any]:
@@ -174,6 +197,12 @@ def _checked(path: Path, digest: str) -> bytes:
             "Restore it from a backup, or train again."
         )
     return content
+
+
+def _parquet(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    return bytes(sink.getvalue())
 
 
 def _json(content: Mapping[str, Any]) -> bytes:

@@ -28,7 +28,7 @@ from gtea.config import (
 from gtea.errors import UsageError
 from gtea.features.pair_statistics import PAIR_STATISTICS
 from gtea.features.preprocessing import Preprocessing
-from gtea.models.boosted_trees import BoostedTrees, PairBoostedTrees
+from gtea.models.boosted_trees import STRONG, BoostedTrees, PairBoostedTrees
 from gtea.models.ecconv import ECConv
 from gtea.models.edgebank import EdgeBank
 from gtea.models.egnn import EGNN
@@ -65,13 +65,14 @@ MODELS: dict[str, ModelConfig] = {
     "egnn": ModelConfig(family="egnn"),
     "tgat": ModelConfig(family="tgat"),
     "tree": ModelConfig(family="tree"),
+    "strong-tree": ModelConfig(family="strong-tree"),
     "edgebank": ModelConfig(family="edgebank"),
 }
 GTEA_VARIANTS = tuple(name for name, config in MODELS.items() if config.family == "gtea")
 """The five variants of the paper; ``+t`` means with time encoding."""
 GTEA_MODELS = (*GTEA_VARIANTS, "hybrid")
 BASELINES = tuple(name for name in MODELS if name not in GTEA_MODELS)
-"""The six baselines of the paper, boosted trees, and EdgeBank."""
+"""The six baselines of the paper, boosted trees on own and on all statistics, and EdgeBank."""
 
 
 class NodeBatches(Protocol):
@@ -110,6 +111,8 @@ class ModelEntry:
     """Whether it can be scored exactly, from all neighbours. Models that do not sample are exact anyway."""
     samples: bool = True
     """Whether it reads a sample of the neighbours."""
+    reads_context: bool = False
+    """Whether accounts have statistics of partners and of rhythm by default. The trees of a hybrid always do."""
 
 
 def entry_of(config: ModelConfig) -> ModelEntry:
@@ -145,13 +148,21 @@ def default_config(model: ModelConfig, task: TaskKind) -> RunConfig:
 def _node_defaults(model: ModelConfig) -> RunConfig:
     """Defaults for accounts.
 
-    A hybrid averages logits, so the more confident half decides. Its best epoch is therefore chosen by log-likelihood,
-    which penalises overconfidence, unlike a metric at a threshold. Its node features are clipped, so that the network
-    is not overconfident far from its training data.
+    A hybrid blends probabilities. The best epoch of its network is therefore chosen by log-likelihood, which penalises
+    overconfidence, unlike a metric at a threshold, and no class has a larger weight than it has examples. Its node
+    features are clipped, so that the network is not overconfident far from its training data.
     """
+    if model.family == "tree":
+        return RunConfig(model, train=TrainConfig(class_weights=False))
+    if model.family == "strong-tree":
+        return RunConfig(model, FeaturesConfig(neighbour_labels=True), train=TrainConfig(class_weights=False))
     if model.family != "hybrid":
         return RunConfig(model)
-    return RunConfig(replace(model, node_limit=2.0), train=TrainConfig(metric="log_likelihood"))
+    return RunConfig(
+        replace(model, node_limit=2.0),
+        FeaturesConfig(neighbour_labels=True),
+        train=TrainConfig(metric="log_likelihood", class_weights=False),
+    )
 
 
 def _link_defaults(model: ModelConfig) -> RunConfig:
@@ -160,11 +171,14 @@ def _link_defaults(model: ModelConfig) -> RunConfig:
     There are as many negatives as positives, so a ranking metric is more informative than one at a threshold. Recent
     activity predicts the near future, so the most recent neighbours and events are read. A pair's own history is more
     informative than its two ends, so GTEA gets a wide head that reads it, one hop, and dropout against memorising
-    pairs. The paper uses ``model.link_head = "dot"`` and two layers.
+    pairs. A hybrid's node features are clipped as for accounts. The paper uses ``model.link_head = "dot"`` and two
+    layers.
     """
     gtea = model.reads_histories
     if gtea and model.link_head == "dot":
         model = replace(model, link_head="ordered_pair", num_layers=1, d_mlp=256, dropout=0.3)
+    if model.family == "hybrid":
+        model = replace(model, node_limit=2.0)
     return RunConfig(
         model,
         FeaturesConfig(recency=True, net_flow=False, pair_statistics=gtea),
@@ -197,6 +211,14 @@ def _pair_boosted_trees(config: ModelConfig, spec: InputSpec, seed: int) -> Pair
     return PairBoostedTrees(len(PAIR_STATISTICS), seed)
 
 
+def _strong_trees(config: ModelConfig, spec: InputSpec, num_classes: int, seed: int) -> BoostedTrees:
+    return BoostedTrees(spec.d_node_features + spec.d_neighbour_labels, num_classes, seed, STRONG)
+
+
+def _strong_pair_trees(config: ModelConfig, spec: InputSpec, seed: int) -> PairBoostedTrees:
+    return PairBoostedTrees(len(PAIR_STATISTICS), seed, STRONG)
+
+
 def _edgebank(config: ModelConfig, spec: InputSpec, seed: int) -> EdgeBank:
     return EdgeBank()
 
@@ -215,10 +237,10 @@ def _pair_recency(store: Store, cut: int, preprocessing: Preprocessing, config: 
 
 _FAMILIES: dict[Family, ModelEntry] = {
     "hybrid": ModelEntry(
-        "Hybrid of GTEA and boosted trees; the answer is the mean of their logits. GTEA",
+        "Hybrid of GTEA and boosted trees, blended by their validation log-likelihood. GTEA",
         HybridClassifier,
         HybridPredictor,
-        collator_for,
+        partial(collator_for, with_tree_inputs=True),
         partial(_pair_collator, collator_for),
         has_trees=True,
         exact=True,
@@ -245,6 +267,16 @@ _FAMILIES: dict[Family, ModelEntry] = {
         _pair_rows,
         fitted_in_epochs=False,
         samples=False,
+    ),
+    "strong-tree": ModelEntry(
+        "Boosted trees on statistics of accounts, partners and rhythm, and labels of neighbours",
+        _strong_trees,
+        _strong_pair_trees,
+        _node_rows,
+        _pair_rows,
+        fitted_in_epochs=False,
+        samples=False,
+        reads_context=True,
     ),
     "edgebank": ModelEntry(
         "EdgeBank: past pairs, most recent first",

@@ -54,6 +54,7 @@ class Batch:
     histories: Histories
     degree: Tensor | None = None  # int64 [num_within[L]]: number of neighbours before the cut; None if not read
     head_inputs: Tensor | None = None  # float32 [num_within[0], d_head_inputs]: read by the head alone
+    tree_inputs: Tensor | None = None  # float32 [num_within[0], d_tree_inputs]: read by the trees of a hybrid
 
     @property
     def num_layers(self) -> int:
@@ -71,6 +72,7 @@ class Batch:
             self,
             degree=None if self.degree is None else self.degree.to(device),
             head_inputs=None if self.head_inputs is None else self.head_inputs.to(device),
+            tree_inputs=None if self.tree_inputs is None else self.tree_inputs.to(device),
             node_features=self.node_features.to(device),
             neighbour=self.neighbour.to(device),
             edge=self.edge.to(device),

@@ -18,6 +18,7 @@ from gtea.features.node_features import HeadInputs, NodeFeatures
 from gtea.features.preprocessing import Preprocessing
 from gtea.nn.batch import Batch, Histories
 from gtea.sampling.neighbours import NeighbourSampler, Strategy
+from gtea.sampling.tabular import NodeRows
 from gtea.store.graph import graph_of
 from gtea.store.histories import count_kept_events, gather_histories
 from gtea.store.store import Store
@@ -38,6 +39,7 @@ class Collator:
         strategy: Strategy = "uniform",
         seed: int = 0,
         with_degrees: bool = False,
+        with_tree_inputs: bool = False,
     ) -> None:
         self.view = view
         self.preprocessing = preprocessing
@@ -46,6 +48,7 @@ class Collator:
         self._sampler = NeighbourSampler(view, fanout, num_layers, strategy, seed)
         self._nodes = NodeFeatures(view, preprocessing.nodes)
         self._head_inputs = HeadInputs(view, preprocessing.rank_inputs, preprocessing.neighbour_labels)
+        self._tree_inputs = NodeRows(view, preprocessing) if with_tree_inputs else None
 
     def batch(self, seeds: NDArray[np.integer[Any]], epoch: int = 0) -> Batch:
         """The batch of some seeds, which must be distinct. Row i of the model's output belongs to seed i."""
@@ -60,6 +63,7 @@ class Collator:
             self.reader.read(subgraph.edges, subgraph.seen_from),
             self._degrees(subgraph.nodes) if self._with_degrees else None,
             None if head_inputs is None else torch.from_numpy(head_inputs),
+            None if self._tree_inputs is None else self._tree_inputs.batch(seeds),
         )
 
     def _degrees(self, nodes: NDArray[np.int64]) -> torch.Tensor:
@@ -68,7 +72,13 @@ class Collator:
 
 
 def collator_for(
-    store: Store, cut: int, preprocessing: Preprocessing, config: RunConfig, *, with_degrees: bool = False
+    store: Store,
+    cut: int,
+    preprocessing: Preprocessing,
+    config: RunConfig,
+    *,
+    with_degrees: bool = False,
+    with_tree_inputs: bool = False,
 ) -> Collator:
     """The collator of a store as of a cut, with the settings of a run."""
     return Collator(
@@ -80,6 +90,7 @@ def collator_for(
         strategy=config.sampling.strategy,
         seed=config.train.seed,
         with_degrees=with_degrees,
+        with_tree_inputs=with_tree_inputs,
     )
 
 

@@ -10,7 +10,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gtea.features.pair_statistics import PairStatistics
 from gtea.features.preprocessing import Preprocessing
 from gtea.nn.batch import Histories, PairBatch
 from gtea.runtime.jit import jit
@@ -60,7 +59,7 @@ def ranked_statistics(view: View, preprocessing: Preprocessing) -> Rows | None:
     scaler = preprocessing.pair_statistics
     if scaler is None:
         return None
-    statistics = PairStatistics(view, preprocessing.times.stored_per_unit(view.store.unit))
+    statistics = preprocessing.pair_statistics_of(view)
 
     def rows(src: NDArray[np.integer[Any]], dst: NDArray[np.integer[Any]]) -> Tensor:
         return torch.from_numpy(scaler.transform(statistics.rows(src.astype(np.int64), dst.astype(np.int64))))

@@ -10,22 +10,29 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gtea.features.node_features import HeadInputs, NodeFeatures
-from gtea.features.pair_statistics import PairStatistics, time_since_last_event
+from gtea.features.pair_statistics import time_since_last_event
 from gtea.features.preprocessing import Preprocessing
 from gtea.store.view import View
 
 
 class NodeRows:
-    """The node features and neighbour labels of each account, [num_seeds, d_node + d_neighbour_labels]."""
+    """What trees read of each account: node features and neighbour labels, [num_seeds, d_tree_inputs]."""
 
-    def __init__(self, view: View, preprocessing: Preprocessing) -> None:
-        self._nodes = NodeFeatures(view, preprocessing.nodes)
+    def __init__(self, view: View, preprocessing: Preprocessing, *, cached: bool = True) -> None:
+        """Prepare the features of a view.
+
+        Args:
+            cached: Keep rows for later batches. Not needed if each account is read once.
+        """
+        self._nodes = NodeFeatures(view, preprocessing.tree_nodes or preprocessing.nodes)
+        self._cached = cached
         self._head_inputs = HeadInputs(view, preprocessing.rank_inputs, preprocessing.neighbour_labels)
 
     def batch(self, seeds: NDArray[np.integer[Any]], epoch: int = 0) -> Tensor:
         """One row per account, the same in every epoch."""
         nodes = np.asarray(seeds, dtype=np.int64)
-        features, shares = self._nodes.rows(nodes), self._head_inputs.label_shares(nodes)
+        features = self._nodes.rows(nodes) if self._cached else self._nodes.compute(nodes)
+        shares = self._head_inputs.label_shares(nodes)
         return torch.from_numpy(features if shares is None else np.concatenate([features, shares], axis=1))
 
 
@@ -33,7 +40,7 @@ class PairRows:
     """The statistics of each pair, [num_pairs, d_pair_statistics]."""
 
     def __init__(self, view: View, preprocessing: Preprocessing) -> None:
-        self._statistics = PairStatistics(view, preprocessing.times.stored_per_unit(view.store.unit))
+        self._statistics = preprocessing.pair_statistics_of(view)
 
     def batch(self, src: NDArray[np.integer[Any]], dst: NDArray[np.integer[Any]], epoch: int = 0) -> Tensor:
         """One row per pair, the same in every epoch."""

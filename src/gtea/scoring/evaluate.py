@@ -58,7 +58,8 @@ def evaluate_accounts(
     cut = opened.as_of(as_of).cut
     probabilities = ready.probabilities(opened, cut, found.nodes, options)
     places = np.array([ready.classes.index(name) for name in found.classes])
-    metrics = node_metrics(places[found.targets], probabilities, ready.classes, ready.positive)
+    threshold = None if ready.threshold is None else ready.threshold.value
+    metrics = node_metrics(places[found.targets], probabilities, ready.classes, ready.positive, threshold)
     return EvaluationSummary(
         accounts=len(found),
         as_of=cut,
@@ -82,7 +83,7 @@ def evaluate_pairs(
 ) -> EvaluationSummary:
     """The model's metrics on labelled pairs as of a time.
 
-    Accuracy and macro-F1 are at the threshold that did best on the model's own validation part.
+    Accuracy and macro-F1 are at the model's own threshold.
 
     Args:
         positive: The label that means a link; by default the second by name, as in 0 and 1.
@@ -93,7 +94,9 @@ def evaluate_pairs(
     truth = _links(found, positive)
     cut = opened.as_of(as_of).cut
     probabilities = ready.probabilities(opened, cut, found.src, found.dst, options)
-    metrics = pair_metrics(truth, probabilities, ready.saved.metrics["threshold"])
+    # Models of gtea 0.1 have a threshold of accuracy among their metrics.
+    threshold = ready.saved.metrics.get("threshold", 0.5) if ready.threshold is None else ready.threshold.value
+    metrics = pair_metrics(truth, probabilities, threshold)
     return EvaluationSummary(
         pairs=len(found),
         as_of=cut,

@@ -64,6 +64,15 @@ class LinkScorer:
 
     def probabilities(self, src: NDArray[np.int64], dst: NDArray[np.int64]) -> NDArray[np.float64]:
         """The probability of a link for each pair."""
+        return self._rows(src, dst, torch.sigmoid)
+
+    def outputs(self, src: NDArray[np.int64], dst: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The network's output for each pair, one row each."""
+        return self._rows(src, dst, lambda rows: rows)
+
+    def _rows(
+        self, src: NDArray[np.int64], dst: NDArray[np.int64], finish: Callable[[Tensor], Tensor]
+    ) -> NDArray[np.float64]:
         loader = Loader(
             lambda items, epoch: self.batches.batch(src[items], dst[items], epoch),
             len(src),
@@ -73,7 +82,7 @@ class LinkScorer:
         )
 
         def answer(pairs: Any) -> Tensor:
-            return torch.sigmoid(self.network(pairs.to(self.device)).double())
+            return finish(self.network(pairs.to(self.device)).double())
 
         return _answers(self.network, loader, answer)
 

@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from gtea.config import InputSpec, RunConfig, config_from_json
 from gtea.errors import ModelError, UsageError
@@ -21,10 +21,13 @@ from gtea.models.registry import build_classifier, entry_of
 from gtea.nn.model import GTEA
 from gtea.sampling.collate import HistoryReader, distinct
 from gtea.sampling.pair_batches import PairHistories, ranked_statistics
+from gtea.sampling.tabular import NodeRows
 from gtea.scoring.exact import ISOLATED_BLOCK, Embedded, embed_exactly
 from gtea.scoring.options import EXACT, ScoringOptions
 from gtea.scoring.sampled import LinkScorer, NodeScorer, require_finite
 from gtea.store.store import Store
+from gtea.tasks.probability_correction import ProbabilityCorrection
+from gtea.tasks.thresholds import Threshold
 
 _AT_A_TIME = 1 << 14
 
@@ -40,10 +43,15 @@ class _Model:
         self.entry = entry_of(self.config.model)
         self.preprocessing = Preprocessing.from_json(saved.preprocessing)
         try:
-            network.load_state_dict(saved.weights)
+            network.load_state_dict(_with_blend(network, saved.weights))
         except RuntimeError as error:
             raise ModelError(f"model: its weights do not fit its configuration ({error}). Train it again.") from error
         network.to(device).eval()
+        content = saved.calibration
+        self.correction = ProbabilityCorrection() if content is None else ProbabilityCorrection.from_json(content)
+        threshold = (saved.thresholds or {}).get("threshold")
+        self.threshold = None if threshold is None else Threshold.from_json(threshold)
+        """None with more than two classes, and for models of gtea 0.1."""
 
     @property
     def gtea(self) -> GTEA:
@@ -66,6 +74,12 @@ class _Model:
         """The exact embeddings of some nodes, each named once, and their features."""
         view = store.as_of(cut)
         return embed_exactly(self.gtea, self.saved, self.preprocessing, self.config, view, nodes, options, self.device)
+
+
+def _with_blend(network: nn.Module, weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The weights of a hybrid of gtea 0.1 have no blend: it was the mean, as in a new network."""
+    blend = {name: tensor for name, tensor in network.state_dict().items() if name.startswith("blend.")}
+    return {**blend, **weights}
 
 
 class NodeModel(_Model):
@@ -100,7 +114,7 @@ class NodeModel(_Model):
             probabilities[active] = self._active(store, cut, unique[active], options)
         if not active.all():
             probabilities[~active] = self._isolated(store, cut, unique[~active], options)
-        return require_finite(probabilities)[places]
+        return self.correction.apply(require_finite(probabilities))[places]
 
     def _active(self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions) -> NDArray[np.float64]:
         if options.sampled or not self.entry.exact:
@@ -121,7 +135,9 @@ class NodeModel(_Model):
         """Exact class probabilities of distinct nodes, a block at a time; blocks of isolated nodes are filled up."""
         network = cast(GTEANodeClassifier, self.network)
         z, x = self._embedded(store, cut, nodes, options)
-        inputs = HeadInputs(store.as_of(cut), self.preprocessing.rank_inputs, self.preprocessing.neighbour_labels)
+        view = store.as_of(cut)
+        inputs = HeadInputs(view, self.preprocessing.rank_inputs, self.preprocessing.neighbour_labels)
+        trees = NodeRows(view, self.preprocessing, cached=False) if self.entry.has_trees else None
         parts = []
         with torch.inference_mode():
             for first in range(0, len(nodes), block):
@@ -131,7 +147,9 @@ class NodeModel(_Model):
                 chosen = torch.from_numpy(some).to(self.device)
                 rows = inputs.rows(nodes[some], x[chosen].cpu().numpy())
                 head_inputs = None if rows is None else torch.from_numpy(rows).to(self.device)
-                parts.append(torch.softmax(network.answer(z[chosen], x[chosen], head_inputs).double(), dim=1).cpu())
+                tree_inputs = None if trees is None else trees.batch(nodes[some]).to(self.device)
+                logits = network.answer(z[chosen], head_inputs, tree_inputs)
+                parts.append(torch.softmax(logits.double(), dim=1).cpu())
         return torch.cat(parts).numpy()[: len(nodes)]
 
     def embeddings(
@@ -185,7 +203,7 @@ class LinkModel(_Model):
         """The probability of a link for each pair, from what was before a cut."""
         options = self.supported(options)
         if options.sampled or not self.entry.exact:
-            return self._sampled(store, cut).probabilities(src, dst)
+            return self._corrected(self._sampled(store, cut).probabilities(src, dst))
         network = cast(GTEALinkNetwork, self.network)
         ends, (left, right) = distinct(src, dst)
         z = self._embedded(store, cut, ends, options).z
@@ -200,7 +218,10 @@ class LinkModel(_Model):
                 e_tilde = None if own is None else self.gtea.edge_encoder.embed(own)
                 ranks = statistics(src[some], dst[some]).to(self.device) if statistics else None
                 logits.append(network.answer(z[left[some]], z[right[some]], e_tilde, ranks).double().cpu())
-        return require_finite(torch.sigmoid(torch.cat(logits)).numpy())
+        return self._corrected(require_finite(torch.sigmoid(torch.cat(logits)).numpy()))
+
+    def _corrected(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.correction.apply(np.stack([1 - probabilities, probabilities], axis=1))[:, 1]
 
     def _sampled(self, store: Store, cut: int) -> LinkScorer:
         batches = self.entry.pair_batches(store, cut, self.preprocessing, self.config)

@@ -186,7 +186,11 @@ def hits_at_k(positive: ArrayLike, negatives: ArrayLike, k: int) -> float:
 
 
 def node_metrics(
-    truth: ArrayLike, probabilities: ArrayLike, classes: Sequence[str], positive: str | None = None
+    truth: ArrayLike,
+    probabilities: ArrayLike,
+    classes: Sequence[str],
+    positive: str | None = None,
+    threshold: float | None = None,
 ) -> dict[str, float]:
     """All metrics of a node task: accuracy, macro-F1 and log-likelihood; for two classes also ``binary_metrics``.
 
@@ -196,6 +200,8 @@ def node_metrics(
             probability; on a tie, the first one.
         classes: The names of the classes.
         positive: The positive class; required if there are two classes.
+        threshold: With two classes, the lowest probability that is predicted as positive. By default the prediction is
+            the class with the highest probability.
     """
     targets = np.asarray(truth)
     probs = np.asarray(probabilities, dtype=np.float64)
@@ -205,20 +211,25 @@ def node_metrics(
             f"(got {probs.shape}). Score the accounts that are in the truth."
         )
     require_finite(probs)
-    predicted = probs.argmax(axis=1)
-    figures = {
-        "accuracy": accuracy(targets, predicted),
-        "macro_f1": macro_f1(targets, predicted),
-        "log_likelihood": log_likelihood(targets, probs),
-    }
     if len(classes) != 2:
-        return figures
+        return _class_figures(targets, probs.argmax(axis=1), probs)
     if positive not in classes:
         raise UsageError(
             f"positive: must be one of {', '.join(map(repr, classes))} (got {positive!r}). Pass one of them."
         )
     column = tuple(classes).index(positive)
-    return figures | binary_metrics(targets == column, probs[:, column])
+    predicted = probs.argmax(axis=1)
+    if threshold is not None:
+        predicted = np.where(probs[:, column] >= threshold, column, 1 - column)
+    return _class_figures(targets, predicted, probs) | binary_metrics(targets == column, probs[:, column])
+
+
+def _class_figures(targets: NDArray[Any], predicted: NDArray[Any], probabilities: Floats) -> dict[str, float]:
+    return {
+        "accuracy": accuracy(targets, predicted),
+        "macro_f1": macro_f1(targets, predicted),
+        "log_likelihood": log_likelihood(targets, probabilities),
+    }
 
 
 def binary_metrics(truth: ArrayLike, probabilities: ArrayLike) -> dict[str, float]:

@@ -21,6 +21,7 @@ from gtea.config import InputSpec, RunConfig
 from gtea.features.neighbour_labels import NeighbourLabels
 from gtea.features.preprocessing import Preprocessing, input_spec, preprocessing_for
 from gtea.models.boosted_trees import TabularModel
+from gtea.models.hybrid import Hybrid
 from gtea.models.model_folder import SavedModel, load_model, save_model
 from gtea.models.registry import entry_of
 from gtea.nn.kernels import arithmetic
@@ -32,10 +33,11 @@ from gtea.tasks.pair_split import PairSplit
 from gtea.tasks.splits import Split
 from gtea.training import run_record
 from gtea.training.checkpoint import TREES, TrainingProgress, TrainingState, load_module, save_module
+from gtea.training.evaluation import Evaluation
 from gtea.training.loop import TrainingListener, train
 from gtea.training.model_card import model_card
 from gtea.training.objective import Objective
-from gtea.training.results import TaskMetrics, TaskOutputs
+from gtea.training.results import TaskOutputs
 
 Network = TypeVar("Network", bound=nn.Module)
 
@@ -78,8 +80,8 @@ class Task(Protocol[Network]):
     def objective(self, network: Network, preprocessing: Preprocessing) -> Objective[Any]:
         """The training objective of the network."""
 
-    def evaluate(self, network: Network, preprocessing: Preprocessing) -> TaskMetrics:
-        """The metrics of the validation and test parts, each as of its own cut."""
+    def evaluate(self, network: Network, preprocessing: Preprocessing) -> Evaluation:
+        """The validation and test parts, each as of its own cut. Fits the blend of a hybrid."""
 
 
 def train_task(task: Task[Network], listener: TrainingListener, *, resume: bool = False) -> SavedModel:
@@ -93,8 +95,8 @@ def train_task(task: Task[Network], listener: TrainingListener, *, resume: bool 
         run_record.discard_checkpoint(task.folder)
         return load_model(task.folder)
     fitted = _fit(task, listener, resume=resume)
-    metrics = task.evaluate(fitted.network, fitted.preprocessing)
-    model = _saved_model(task, fitted, metrics, time.monotonic() - started)
+    evaluation = task.evaluate(fitted.network, fitted.preprocessing)
+    model = _saved_model(task, fitted, evaluation, time.monotonic() - started)
     save_model(task.folder, model, model_card(model))
     run_record.discard_checkpoint(task.folder)
     return model
@@ -142,6 +144,8 @@ def _fit(task: Task[Network], listener: TrainingListener, *, resume: bool) -> _F
         task.split.train.as_of,
         task.config,
         add_statistics=not entry.samples,
+        add_context=entry.reads_context,
+        for_trees=entry.has_trees and task.outputs()["task"] == "nodes",
         labels=task.neighbour_labels() if task.config.features.neighbour_labels else None,
     )
     network = task.network(input_spec(preprocessing)).to(task.device)
@@ -154,10 +158,13 @@ def _fit(task: Task[Network], listener: TrainingListener, *, resume: bool) -> _F
         progress = _fit_without_epochs(network, objective, task.config.train.metric)
         timer.lap("training")
         return _Fitted(preprocessing, network, progress, timer.seconds)
-    if entry.has_trees:
+    if isinstance(network, Hybrid):
         _fit_hybrid_trees(network, objective, task.folder, resume=resume)
         timer.lap("trees")
-    progress = _train_network(task, network, objective, listener, resume=resume)
+        with network.without_trees():
+            progress = _train_network(task, network, objective, listener, resume=resume)
+    else:
+        progress = _train_network(task, network, objective, listener, resume=resume)
     timer.lap("training")
     return _Fitted(preprocessing, network, progress, timer.seconds)
 
@@ -175,12 +182,12 @@ class _StepTimer:
         self._last = now
 
 
-def _fit_hybrid_trees(network: nn.Module, objective: Objective[Any], folder: Path, *, resume: bool) -> None:
+def _fit_hybrid_trees(network: Hybrid, objective: Objective[Any], folder: Path, *, resume: bool) -> None:
     """Fit the trees of a hybrid before its network is trained. A resumed run loads them if they are already fitted."""
-    trees = cast(TabularModel, network.get_submodule("tree"))
+    trees = nn.ModuleDict(network.trees())
     if resume and load_module(trees, folder / TREES):
         return
-    trees.fit(*objective.examples())
+    network.fit_trees(*objective.examples())
     save_module(trees, folder / TREES)
 
 
@@ -213,7 +220,7 @@ def _train_network(
     return state.progress
 
 
-def _saved_model(task: Task[Network], fitted: _Fitted[Network], metrics: TaskMetrics, seconds: float) -> SavedModel:
+def _saved_model(task: Task[Network], fitted: _Fitted[Network], found: Evaluation, seconds: float) -> SavedModel:
     progress = fitted.progress
     return SavedModel(
         {name: tensor.detach().cpu() for name, tensor in fitted.network.state_dict().items()},
@@ -224,7 +231,7 @@ def _saved_model(task: Task[Network], fitted: _Fitted[Network], metrics: TaskMet
         },
         fitted.preprocessing.to_json(),
         {
-            **metrics,
+            **found.metrics,
             "best_epoch": progress.best_epoch,
             "epochs": progress.epoch,
             "split": task.split.describe(),
@@ -239,4 +246,7 @@ def _saved_model(task: Task[Network], fitted: _Fitted[Network], metrics: TaskMet
             "training_seconds": round(seconds, 1),
             "seconds": fitted.seconds,
         },
+        found.correction.to_json(),
+        {"threshold": None if found.threshold is None else found.threshold.to_json()},
+        found.predictions,
     )

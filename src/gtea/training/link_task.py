@@ -19,15 +19,18 @@ from torch.nn import functional
 
 from gtea.config import InputSpec, RunConfig
 from gtea.features.preprocessing import Preprocessing
+from gtea.models.hybrid import EachModel, Hybrid
 from gtea.models.registry import PairBatches, entry_of
 from gtea.sampling.negatives import NegativeSampler
-from gtea.sampling.pair_batches import RankedPairs, ranked_statistics
+from gtea.sampling.pair_batches import ranked_statistics
 from gtea.scoring.sampled import LinkScorer
 from gtea.store.store import Store
 from gtea.tasks.link_split import LinkPart, LinkSplit
-from gtea.tasks.metrics import best_threshold, link_metrics
+from gtea.tasks.metrics import Floats, best_threshold, link_metrics
+from gtea.tasks.split_warnings import split_warnings
+from gtea.training.evaluation import Evaluation, Measures, PartPredictions, blended, evaluate_parts
 from gtea.training.objective import Examples, Objective
-from gtea.training.results import TaskMetrics, TaskOutputs
+from gtea.training.results import TaskOutputs
 
 
 @dataclass(frozen=True)
@@ -85,37 +88,36 @@ class LinkTask:
         )
 
         def validate() -> Mapping[str, float]:
-            true, false = evaluation.probabilities()
-            return link_metrics(true, false, threshold=best_threshold(true, false))
+            true, false = np.split(evaluation.probabilities()[:, 1], 2)
+            return link_metrics(true, false[:, None], threshold=best_threshold(true, false[:, None]))
 
         return Objective(make_batch, sizes, targets_of, loss_of, validate, examples)
 
-    def evaluate(self, network: nn.Module, preprocessing: Preprocessing) -> TaskMetrics:
-        """The metrics of each part, as of its own cut. The threshold is chosen on the validation part."""
-        validation = _Evaluation(
-            self, network, _batches(self, preprocessing, self.split.validation), self.split.validation
-        ).probabilities()
-        test = _Evaluation(
-            self, network, _batches(self, preprocessing, self.split.test), self.split.test
-        ).probabilities()
-        threshold = best_threshold(*validation)
-        metrics = TaskMetrics(
-            validation=link_metrics(*validation, threshold=threshold),
-            test=link_metrics(*test, threshold=threshold),
-            threshold=threshold,
-        )
-        if entry_of(self.config.model).has_trees:
-            metrics["test_trees_alone"] = self._trees_alone(network, preprocessing)
-        return metrics
+    def evaluate(self, network: nn.Module, preprocessing: Preprocessing) -> Evaluation:
+        """The metrics of each part, as of its own cut."""
+        parts = {name: part for name, part in self.split.parts.items() if name != "train"}
+        model = EachModel(network) if isinstance(network, Hybrid) else network
+        scored = {
+            name: _Evaluation(self, model, _batches(self, preprocessing, part), part) for name, part in parts.items()
+        }
+        if isinstance(network, Hybrid):
+            by_model = {name: each.outputs() for name, each in scored.items()}
+            found = blended(network, by_model, scored["validation"].targets)
+        else:
+            found = {name: (each.probabilities(), {}) for name, each in scored.items()}
+        predictions = {name: each.predictions(*found[name]) for name, each in scored.items()}
+        evaluation = evaluate_parts(_MEASURES, predictions["validation"], predictions["test"])
+        evaluation.metrics["warnings"] = [warning.to_json() for warning in split_warnings(self.split, self.store, None)]
+        return evaluation
 
-    def _trees_alone(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, float]:
-        """The test metrics of a hybrid's trees without its network, for comparison."""
-        trees = network.get_submodule("tree")
-        validation, test = (
-            _Evaluation(self, trees, RankedPairs(self.store.as_of(part.as_of), preprocessing), part).probabilities()
-            for part in (self.split.validation, self.split.test)
-        )
-        return link_metrics(*test, threshold=best_threshold(*validation))
+
+def _metrics(part: PartPredictions, probabilities: Floats, threshold: float | None) -> dict[str, float]:
+    """Those of a link task: the first half of the examples are links, each with its negative in the second half."""
+    links, negatives = np.split(probabilities[:, 1], 2)
+    return link_metrics(links, negatives[:, None], threshold=0.5 if threshold is None else threshold)
+
+
+_MEASURES = Measures(("no link", "link"), 1, np.ones(2), None, _metrics)
 
 
 def _batches(task: LinkTask, preprocessing: Preprocessing, part: LinkPart) -> PairBatches:
@@ -147,16 +149,26 @@ class _Window:
 
 
 class _Evaluation:
-    """The positives of a part, and one fixed negative for each."""
+    """The positives of a part, followed by one fixed negative for each."""
 
     def __init__(self, task: LinkTask, network: nn.Module, batches: PairBatches, part: LinkPart) -> None:
         view = task.store.as_of(part.as_of)
-        self._part = part
-        self._drawn = NegativeSampler(view, task.config.train.seed).draw(part.src, np.arange(len(part)))
+        drawn = NegativeSampler(view, task.config.train.seed).draw(part.src, np.arange(len(part)))
+        self._ends = np.concatenate([part.src, part.src]), np.concatenate([part.dst, drawn])
+        self._store = task.store
         self._scorer = LinkScorer(network, batches, task.config.sampling.batch_size, task.device)
+        self.targets = (np.arange(2 * len(part)) < len(part)).astype(np.int64)
 
-    def probabilities(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the probabilities of the positives, and those of the negatives as a column."""
-        part = self._part
-        positive = self._scorer.probabilities(part.src, part.dst)
-        return positive, self._scorer.probabilities(part.src, self._drawn)[:, None]
+    def outputs(self) -> Floats:
+        """The network's output for each pair."""
+        return self._scorer.outputs(*self._ends)
+
+    def probabilities(self) -> Floats:
+        """The probabilities of no link and of a link for each pair."""
+        links = self._scorer.probabilities(*self._ends)
+        return np.stack([1 - links, links], axis=1)
+
+    def predictions(self, probabilities: Floats, halves: dict[str, Floats]) -> PartPredictions:
+        """The pairs with their probabilities, [num_pairs, 2]."""
+        src, dst = (self._store.accounts.take(end) for end in self._ends)
+        return PartPredictions({"src": src, "dst": dst}, self.targets, probabilities, halves)

@@ -18,15 +18,18 @@ from torch.nn import functional
 from gtea.config import InputSpec, RunConfig
 from gtea.features.neighbour_labels import NeighbourLabels, neighbour_labels_of
 from gtea.features.preprocessing import Preprocessing
+from gtea.models.hybrid import EachModel, Hybrid
 from gtea.models.registry import NodeBatches, build_classifier, entry_of
 from gtea.sampling.tabular import NodeRows
 from gtea.scoring.sampled import NodeScorer
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels
-from gtea.tasks.metrics import node_metrics
+from gtea.tasks.metrics import Floats, node_metrics
+from gtea.tasks.split_warnings import split_warnings
 from gtea.tasks.splits import Part, Split
+from gtea.training.evaluation import Evaluation, Measures, PartPredictions, blended, evaluate_parts
 from gtea.training.objective import Examples, Objective, class_weights, example_weights, weighted_mean
-from gtea.training.results import TaskMetrics, TaskOutputs
+from gtea.training.results import TaskOutputs
 
 
 @dataclass(frozen=True)
@@ -93,27 +96,24 @@ class NodeTask:
 
         return Objective(make_batch, (len(nodes),), targets_of, loss_of, validate, examples)
 
-    def evaluate(self, network: nn.Module, preprocessing: Preprocessing) -> TaskMetrics:
+    def evaluate(self, network: nn.Module, preprocessing: Preprocessing) -> Evaluation:
         """The metrics of each part, as of its own cut."""
-        validation, test = (
-            None if part is None else _metrics(self, _scorer(self, network, preprocessing, part.as_of), part)
-            for part in (self.split.validation, self.split.test)
-        )
-        assert validation is not None
-        metrics = TaskMetrics(validation=validation)
-        if test is not None:
-            metrics["test"] = test
-            if entry_of(self.config.model).has_trees:
-                metrics["test_trees_alone"] = self._trees_alone(network, preprocessing)
-        metrics["labels"] = self.labels.report
-        return metrics
-
-    def _trees_alone(self, network: nn.Module, preprocessing: Preprocessing) -> dict[str, float]:
-        """The test metrics of a hybrid's trees without its network, for comparison."""
-        assert self.split.test is not None
-        rows = NodeRows(self.store.as_of(self.split.test.as_of), preprocessing)
-        scorer = NodeScorer(network.get_submodule("tree"), rows, self.config.sampling.batch_size, self.device)
-        return _metrics(self, scorer, self.split.test)
+        parts = {name: part for name, part in self.split.parts.items() if name != "train"}
+        if isinstance(network, Hybrid):
+            by_model = {name: _by_model(self, network, preprocessing, part) for name, part in parts.items()}
+            found = blended(network, by_model, self.labels.targets[self.split.validation.index])
+        else:
+            found = {
+                name: (_probabilities(self, _scorer(self, network, preprocessing, part.as_of), part), {})
+                for name, part in parts.items()
+            }
+        predictions = {name: _predictions(self, parts[name], *found[name]) for name in parts}
+        evaluation = evaluate_parts(_measures(self), predictions["validation"], predictions.get("test"))
+        evaluation.metrics["labels"] = self.labels.report
+        evaluation.metrics["warnings"] = [
+            warning.to_json() for warning in split_warnings(self.split, self.store, self.labels)
+        ]
+        return evaluation
 
 
 def _labels_digest(labels: Labels, store: Store) -> str:
@@ -140,5 +140,36 @@ def _scorer(task: NodeTask, network: nn.Module, preprocessing: Preprocessing, cu
 
 
 def _metrics(task: NodeTask, scorer: NodeScorer, part: Part) -> dict[str, float]:
-    probabilities = scorer.probabilities(task.labels.nodes[part.index])
+    probabilities = _probabilities(task, scorer, part)
     return node_metrics(task.labels.targets[part.index], probabilities, task.labels.classes, task.positive)
+
+
+def _probabilities(task: NodeTask, scorer: NodeScorer, part: Part) -> Floats:
+    return scorer.probabilities(task.labels.nodes[part.index])
+
+
+def _by_model(task: NodeTask, network: Hybrid, preprocessing: Preprocessing, part: Part) -> Floats:
+    """Log probabilities of a part by each of a hybrid's models."""
+    return _scorer(task, EachModel(network), preprocessing, part.as_of).outputs(task.labels.nodes[part.index])
+
+
+def _predictions(task: NodeTask, part: Part, probabilities: Floats, halves: dict[str, Floats]) -> PartPredictions:
+    accounts = task.store.accounts.take(task.labels.nodes[part.index])
+    return PartPredictions({"account": accounts}, task.labels.targets[part.index], probabilities, halves)
+
+
+def _measures(task: NodeTask) -> Measures:
+    labels, part = task.labels, task.split.train.index
+    weights = None if labels.weights is None else labels.weights[part]
+    counts = np.bincount(labels.targets[part], weights, minlength=len(labels.classes)).astype(np.float64)
+
+    def metrics(part: PartPredictions, probabilities: Floats, threshold: float | None) -> dict[str, float]:
+        return node_metrics(part.targets, probabilities, labels.classes, task.positive, threshold)
+
+    return Measures(
+        labels.classes,
+        None if task.positive is None else labels.classes.index(task.positive),
+        counts,
+        _class_weights(task).double().numpy() if task.config.train.class_weights else None,
+        metrics,
+    )

@@ -17,15 +17,17 @@ from torch.nn import functional
 
 from gtea.config import InputSpec, RunConfig
 from gtea.features.preprocessing import Preprocessing
+from gtea.models.hybrid import EachModel, Hybrid
 from gtea.models.registry import PairBatches, entry_of
 from gtea.sampling.pair_batches import ranked_statistics
 from gtea.scoring.sampled import LinkScorer
 from gtea.store.store import Store
-from gtea.tasks.metrics import accuracy_threshold, pair_metrics
+from gtea.tasks.metrics import Floats, accuracy_threshold, pair_metrics
 from gtea.tasks.pair_split import PairSplit
 from gtea.tasks.pairs import Pairs
+from gtea.training.evaluation import Evaluation, Measures, PartPredictions, blended, evaluate_parts
 from gtea.training.objective import Examples, Objective, class_weights, example_weights, weighted_mean
-from gtea.training.results import TaskMetrics, TaskOutputs
+from gtea.training.results import TaskOutputs
 
 
 @dataclass(frozen=True)
@@ -82,14 +84,27 @@ class PairTask:
         scorer = _scorer(self, network, preprocessing)
 
         def validate() -> Mapping[str, float]:
-            return _validation_metrics(self, scorer)[0]
+            return _validation_metrics(self, scorer)
 
         return Objective(make_batch, (len(part),), targets_of, loss_of, validate, examples)
 
-    def evaluate(self, network: nn.Module, preprocessing: Preprocessing) -> TaskMetrics:
-        """The metrics of the validation part, at the threshold with its highest accuracy."""
-        metrics, threshold = _validation_metrics(self, _scorer(self, network, preprocessing))
-        return {"validation": metrics, "threshold": threshold, "pairs": self.pairs.report}
+    def evaluate(self, network: nn.Module, preprocessing: Preprocessing) -> Evaluation:
+        """The metrics of the validation part."""
+        index = self.split.validation.index
+        targets = _is_link(self.pairs)[index].astype(np.int64)
+        ends = self.pairs.src[index], self.pairs.dst[index]
+        halves: dict[str, Floats] = {}
+        if isinstance(network, Hybrid):
+            outputs = _scorer(self, EachModel(network), preprocessing).outputs(*ends)
+            probabilities, halves = blended(network, {"validation": outputs}, targets)["validation"]
+        else:
+            links = _scorer(self, network, preprocessing).probabilities(*ends)
+            probabilities = np.stack([1 - links, links], axis=1)
+        src, dst = map(self.store.accounts.take, ends)
+        part = PartPredictions({"src": src, "dst": dst}, targets, probabilities, halves)
+        evaluation = evaluate_parts(_measures(self), part, None)
+        evaluation.metrics["pairs"] = self.pairs.report
+        return evaluation
 
 
 def _pairs_digest(pairs: Pairs, store: Store) -> str:
@@ -110,13 +125,25 @@ def _scorer(task: PairTask, network: nn.Module, preprocessing: Preprocessing) ->
     return LinkScorer(network, batches, task.config.sampling.batch_size, task.device)
 
 
-def _validation_metrics(task: PairTask, scorer: LinkScorer) -> tuple[dict[str, float], float]:
-    """Return the metrics of the validation part, and the threshold with its highest accuracy."""
+def _validation_metrics(task: PairTask, scorer: LinkScorer) -> dict[str, float]:
+    """Return the metrics of the validation part, at the threshold with its highest accuracy."""
     index = task.split.validation.index
     probabilities = scorer.probabilities(task.pairs.src[index], task.pairs.dst[index])
     truth = _is_link(task.pairs)[index]
-    threshold = accuracy_threshold(truth, probabilities)
-    return pair_metrics(truth, probabilities, threshold), threshold
+    return pair_metrics(truth, probabilities, accuracy_threshold(truth, probabilities))
+
+
+def _measures(task: PairTask) -> Measures:
+    index, targets, weights = task.split.train.index, task.pairs.targets, task.pairs.weights
+    assert targets is not None
+    counts = np.bincount(targets[index], None if weights is None else weights[index], minlength=2)
+    per_class = class_weights(targets[index], None if weights is None else weights[index], 2, balanced=True)
+
+    def metrics(part: PartPredictions, probabilities: Floats, threshold: float | None) -> dict[str, float]:
+        return pair_metrics(part.targets == 1, probabilities[:, 1], 0.5 if threshold is None else threshold)
+
+    balanced = per_class.double().numpy() if task.config.train.class_weights else None
+    return Measures(task.pairs.classes, 1, counts.astype(np.float64), balanced, metrics)
 
 
 def _is_link(pairs: Pairs) -> NDArray[np.bool_]:

@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 import torch
-from torch import nn
 
 from gtea.config import Family, ModelConfig, RunConfig, read_config, read_toml
 from gtea.errors import UsageError
-from gtea.features.preprocessing import Preprocessing
 from gtea.models.model_folder import SavedModel
 from gtea.models.registry import DEFAULT_MODEL, default_config, model_config, require_classifier
 from gtea.runtime.device import resolve_device
@@ -20,14 +18,13 @@ from gtea.runtime.files import write_json
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels, positive_class, read_labels
 from gtea.tasks.link_split import LinkSplit, split_links, with_negatives
-from gtea.tasks.split_warnings import split_warnings
 from gtea.tasks.splits import Split, stratified_folds, temporal_split
 from gtea.tasks.uncertainty import mean_and_std
 from gtea.training.fit import Task, train_task
 from gtea.training.link_task import LinkTask
 from gtea.training.loop import TrainingListener
 from gtea.training.node_task import NodeTask
-from gtea.training.results import FoldsResult, MeanAndStd, TaskMetrics, TrainingResult
+from gtea.training.results import FoldsResult, MeanAndStd, TrainingResult
 
 
 @dataclass(frozen=True)
@@ -91,7 +88,7 @@ class NodeRequest:
 
     def task_for(self, split: Split, folder: Path) -> NodeTask:
         """Return the training task for one split."""
-        return _RequestedNodeTask(self.store, self.labels, self.positive, split, self.config, folder, self.device)
+        return NodeTask(self.store, self.labels, self.positive, split, self.config, folder, self.device)
 
     def once(self, folder: Path) -> NodeTask:
         """Return the training task."""
@@ -157,25 +154,7 @@ class LinkRequest:
 
     def once(self, folder: Path) -> LinkTask:
         """Return the training task."""
-        return _RequestedLinkTask(self.store, self.split, self.config, folder, self.device)
-
-
-class _RequestedNodeTask(NodeTask):
-    """A task whose metrics come with warnings about its split."""
-
-    def evaluate(self, network: nn.Module, preprocessing: Preprocessing) -> TaskMetrics:
-        return _with_warnings(super().evaluate(network, preprocessing), self.split, self.store, self.labels)
-
-
-class _RequestedLinkTask(LinkTask):
-    """A task whose metrics come with warnings about its split."""
-
-    def evaluate(self, network: nn.Module, preprocessing: Preprocessing) -> TaskMetrics:
-        return _with_warnings(super().evaluate(network, preprocessing), self.split, self.store, None)
-
-
-def _with_warnings(metrics: TaskMetrics, split: Split | LinkSplit, store: Store, labels: Labels | None) -> TaskMetrics:
-    return {**metrics, "warnings": [warning.to_json() for warning in split_warnings(split, store, labels)]}
+        return LinkTask(self.store, self.split, self.config, folder, self.device)
 
 
 def _chosen_model(variant: str | None, config: Path | None) -> ModelConfig:

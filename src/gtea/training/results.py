@@ -21,8 +21,12 @@ class TaskMetrics(TypedDict):
     test: NotRequired[dict[str, float]]
     test_trees_alone: NotRequired[dict[str, float]]
     """Those of a hybrid's trees without its network."""
-    threshold: NotRequired[float]
-    """Links: the probability with the highest accuracy on the validation part."""
+    test_network_alone: NotRequired[dict[str, float]]
+    """Those of a hybrid's network without its trees."""
+    against_trees: NotRequired[dict[str, dict[str, float]]]
+    """How far a hybrid is ahead of its trees alone on the test part: difference, low and high of each metric."""
+    calibration: NotRequired[dict[str, Any]]
+    """By part, before and after calibration: log loss, Brier score, calibration error, reliability curve."""
     labels: NotRequired[dict[str, Any]]
     """Which labels were read and left out."""
     pairs: NotRequired[dict[str, Any]]
@@ -47,7 +51,9 @@ class TrainingResult(TypedDict):
     validation: dict[str, float]
     test: NotRequired[dict[str, float]]
     test_trees_alone: NotRequired[dict[str, float]]
-    threshold: NotRequired[float]
+    test_network_alone: NotRequired[dict[str, float]]
+    against_trees: NotRequired[dict[str, dict[str, float]]]
+    calibration: NotRequired[dict[str, Any]]
     labels: NotRequired[dict[str, Any]]
     warnings: NotRequired[list[dict[str, str]]]
 

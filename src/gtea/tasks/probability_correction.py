@@ -1,0 +1,102 @@
+"""From a model's raw probabilities to those that are reported: the steps, in their order.
+
+1. Class weights of the loss are undone (``gtea.tasks.priors``): they make rare classes look frequent.
+2. The probabilities are calibrated on the validation part (``gtea.tasks.calibration``).
+3. If the labels were sampled, the class shares are corrected to those of the population (``--prevalence``).
+
+None of them changes the ranking of two classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gtea.errors import UsageError
+from gtea.tasks.calibration import Calibration, fit_calibration
+from gtea.tasks.checked_json import read_numbers, read_object
+from gtea.tasks.metrics import Floats
+from gtea.tasks.priors import correct_prior, priors_differ, undo_class_weights
+
+_CHANCE = 0.001
+"""Class shares of two parts that differ by more than this p-value allows are taken as different."""
+_FIELDS = ("shares", "class_weights", "calibration", "population")
+
+
+@dataclass(frozen=True)
+class ProbabilityCorrection:
+    """What is done to raw class probabilities."""
+
+    shares: tuple[float, ...] = ()
+    """The share of each class among the training examples, by their weights."""
+    class_weights: tuple[float, ...] | None = None
+    """The weight of each class in the loss; None if all had the same."""
+    calibration: Calibration = field(default_factory=Calibration)
+    population: tuple[float, ...] | None = None
+    """The share of each class in the population; None if the labels are a fair sample of it."""
+
+    def apply(self, probabilities: Floats) -> Floats:
+        """The probabilities to report, [num_examples, num_classes]."""
+        if self.class_weights is not None:
+            probabilities = undo_class_weights(probabilities, self.shares, self.class_weights)
+        calibrated = self.calibration.apply(probabilities)
+        return calibrated if self.population is None else correct_prior(calibrated, self.shares, self.population)
+
+    def for_prevalence(self, prevalence: float, positive: int) -> ProbabilityCorrection:
+        """The same for a population with another share of the positive of two classes."""
+        if len(self.shares) != 2:
+            raise UsageError(f"--prevalence: needs two classes (got {len(self.shares)}). Leave it out.")
+        if not 0 < prevalence < 1:
+            raise UsageError(f"--prevalence: must be between 0 and 1 (got {prevalence}). Try 0.001.")
+        population = tuple(prevalence if place == positive else 1 - prevalence for place in range(2))
+        return replace(self, population=population)
+
+    def to_json(self) -> dict[str, Any]:
+        """For the model's calibration.json."""
+        return {
+            "shares": list(self.shares),
+            "class_weights": None if self.class_weights is None else list(self.class_weights),
+            "calibration": self.calibration.to_json(),
+            "population": None if self.population is None else list(self.population),
+        }
+
+    @staticmethod
+    def from_json(content: object) -> ProbabilityCorrection:
+        """From a model's calibration.json. Raises a ModelError for content that ``to_json`` can't have returned."""
+        fields = read_object("calibration", content, _FIELDS)
+        shares, class_weights, population = (
+            None if fields[name] is None else tuple(read_numbers(f"calibration.{name}", fields[name]))
+            for name in ("shares", "class_weights", "population")
+        )
+        return ProbabilityCorrection(
+            shares or (), class_weights, Calibration.from_json(fields["calibration"]), population
+        )
+
+
+def fit_correction(
+    train_counts: Floats,
+    class_weights: Floats | None,
+    targets: NDArray[np.int64],
+    probabilities: Floats,
+) -> ProbabilityCorrection:
+    """Fit the correction to the raw probabilities of a validation part.
+
+    If its class shares are not those of training, they say little about those of what will be scored: the calibration
+    then keeps the shares of training, and only learns how sure the model may be.
+
+    Args:
+        train_counts: The number, or total weight, of the training examples of each class.
+        class_weights: The weight of each class in the loss.
+        targets: The class of each validation example.
+        probabilities: Its raw probabilities, [num_examples, num_classes].
+    """
+    shares = tuple((train_counts / train_counts.sum()).tolist())
+    weights = None if class_weights is None else tuple(map(float, class_weights))
+    correction = ProbabilityCorrection(shares, weights)
+    found = np.bincount(targets, minlength=len(train_counts))
+    keep_prior = priors_differ(train_counts, found) < _CHANCE
+    calibration = fit_calibration(targets, correction.apply(probabilities), shares, keep_prior=keep_prior)
+    return replace(correction, calibration=calibration)

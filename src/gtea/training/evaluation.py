@@ -1,0 +1,180 @@
+"""Evaluate a trained model on its validation and test parts: corrected probabilities, a threshold, metrics.
+
+What is chosen, is chosen on the validation part: the weights of a hybrid's models, the calibration and the threshold.
+The test part is scored once, with all of them in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gtea.models.blend import blend_weights
+from gtea.models.hybrid import Hybrid
+from gtea.tasks.metrics import (
+    Floats,
+    average_precision,
+    brier,
+    expected_calibration_error,
+    log_likelihood,
+    multiclass_calibration_error,
+    reliability_curve,
+)
+from gtea.tasks.priors import softmax
+from gtea.tasks.probability_correction import ProbabilityCorrection, fit_correction
+from gtea.tasks.thresholds import Threshold, macro_f1_threshold
+from gtea.tasks.uncertainty import bootstrap_interval
+from gtea.training.results import TaskMetrics
+
+_NUM_RESAMPLES = 200
+
+
+@dataclass(frozen=True)
+class PartPredictions:
+    """The examples of a part and their raw probabilities."""
+
+    names: dict[str, pa.Array]
+    """Columns that name the examples: account, or src and dst."""
+    targets: NDArray[np.int64]
+    probabilities: Floats
+    """[num_examples, num_classes]."""
+    halves: dict[str, Floats] = field(default_factory=dict)
+    """A hybrid's network and its trees, each alone."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What is known of a model after training."""
+
+    metrics: TaskMetrics
+    correction: ProbabilityCorrection
+    threshold: Threshold | None
+    """None with more than two classes."""
+    predictions: pa.Table
+    """One row per validation and test example."""
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What the evaluation must know of the task."""
+
+    classes: Sequence[str]
+    positive: int | None
+    """The place of the positive of two classes."""
+    train_counts: Floats
+    """The number, or total weight, of the training examples of each class."""
+    class_weights: Floats | None
+    metrics: Callable[[PartPredictions, Floats, float | None], dict[str, float]]
+    """The metrics of a part, given its probabilities and the threshold of the positive class."""
+
+
+def blended(
+    network: Hybrid, by_model: Mapping[str, Floats], targets: NDArray[np.int64]
+) -> dict[str, tuple[Floats, dict[str, Floats]]]:
+    """Fit a hybrid's blend to the validation part; returns the probabilities and those of both halves, by part.
+
+    Args:
+        by_model: For each part, log probabilities of each model, [num_examples, num_models, num_classes].
+        targets: The classes of the validation examples.
+    """
+    validation = by_model["validation"]
+    network.blend.fit(validation, targets)
+    weights = network.blend.weights.cpu().numpy()
+    # The trees alone get weights of their own: what they would have had without the network.
+    tree_weights = blend_weights(validation[:, 1:], targets)
+    return {
+        part: (
+            softmax(np.einsum("k,nkc->nc", weights, rows)),
+            {
+                "network": softmax(rows[:, 0]),
+                "trees": softmax(np.einsum("k,nkc->nc", tree_weights, rows[:, 1:])),
+            },
+        )
+        for part, rows in by_model.items()
+    }
+
+
+def evaluate_parts(measures: Measures, validation: PartPredictions, test: PartPredictions | None) -> Evaluation:
+    """Fit correction and threshold to the validation part, and measure both parts."""
+    correction = fit_correction(
+        measures.train_counts, measures.class_weights, validation.targets, validation.probabilities
+    )
+    parts = {"validation": validation} if test is None else {"validation": validation, "test": test}
+    corrected = {name: correction.apply(part.probabilities) for name, part in parts.items()}
+    threshold = None
+    if measures.positive is not None:
+        chances = corrected["validation"][:, measures.positive]
+        threshold = macro_f1_threshold(validation.targets == measures.positive, chances)
+    limit = None if threshold is None else threshold.value
+    metrics = TaskMetrics(validation=measures.metrics(validation, corrected["validation"], limit))
+    if test is not None:
+        metrics["test"] = measures.metrics(test, corrected["test"], limit)
+        for half, probabilities in test.halves.items():
+            metrics[f"test_{half}_alone"] = measures.metrics(test, probabilities, None)  # type: ignore[literal-required]
+        if "trees" in test.halves:
+            metrics["against_trees"] = _difference(measures, test.targets, corrected["test"], test.halves["trees"])
+    metrics["calibration"] = {
+        name: {
+            "before": _calibration_figures(measures, part.targets, part.probabilities),
+            "after": _calibration_figures(measures, part.targets, corrected[name]),
+        }
+        for name, part in parts.items()
+    }
+    tables = [_table(measures, name, part, corrected[name]) for name, part in parts.items()]
+    return Evaluation(metrics, correction, threshold, pa.concat_tables(tables))
+
+
+def _difference(measures: Measures, targets: NDArray[np.int64], one: Floats, other: Floats) -> dict[str, Any]:
+    """How far the model is ahead of its trees alone, with 95 % intervals over the test examples."""
+
+    def ranking(chosen: NDArray[np.int64], first: Floats, second: Floats) -> float:
+        if measures.positive is None:
+            return float((first.argmax(1) == chosen).mean() - (second.argmax(1) == chosen).mean())
+        truth = chosen == measures.positive
+        return average_precision(truth, first[:, measures.positive]) - average_precision(
+            truth, second[:, measures.positive]
+        )
+
+    def likelihood(chosen: NDArray[np.int64], first: Floats, second: Floats) -> float:
+        return log_likelihood(chosen, first) - log_likelihood(chosen, second)
+
+    name = "accuracy" if measures.positive is None else "average_precision"
+    found = {}
+    for metric, difference in ((name, ranking), ("log_likelihood", likelihood)):
+        interval = bootstrap_interval(difference, targets, one, other, strata=targets, num_resamples=_NUM_RESAMPLES)
+        found[metric] = {"difference": interval.value, "low": interval.low, "high": interval.high}
+    return found
+
+
+def _calibration_figures(measures: Measures, targets: NDArray[np.int64], probabilities: Floats) -> dict[str, Any]:
+    """Log loss, Brier score, calibration error and, for two classes, the reliability curve."""
+    figures: dict[str, Any] = {"log_loss": -log_likelihood(targets, probabilities)}
+    if measures.positive is None:
+        return figures | {"calibration_error": multiclass_calibration_error(targets, probabilities)}
+    truth, chances = targets == measures.positive, probabilities[:, measures.positive]
+    curve = reliability_curve(truth, chances)
+    return figures | {
+        "brier": brier(truth, chances),
+        "calibration_error": expected_calibration_error(truth, chances),
+        "reliability": {
+            "predicted": curve.mean_predicted.tolist(),
+            "observed": curve.observed.tolist(),
+            "counts": curve.counts.tolist(),
+        },
+    }
+
+
+def _table(measures: Measures, name: str, part: PartPredictions, probabilities: Floats) -> pa.Table:
+    """The rows of predictions.parquet: corrected probabilities, and raw ones of a hybrid's halves."""
+    columns: dict[str, Any] = {"part": pa.array([name] * len(part.targets)), **part.names, "target": part.targets}
+    for prefix, values in (("p", probabilities), *part.halves.items()):
+        if "src" in part.names:
+            columns[prefix] = values[:, 1]
+        else:
+            columns |= {f"{prefix}_{label}": values[:, place] for place, label in enumerate(measures.classes)}
+    return pa.table(columns)
