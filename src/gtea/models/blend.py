@@ -3,11 +3,13 @@
     log p(c) = sum_k w_k log p_k(c) - log of the sum over classes,  w_k >= 0
 
 The weights are fitted by the log-likelihood of the validation part. Their sum is free, so that each w_k includes the
-temperature of model k: a model that is too sure gets a smaller weight. They are drawn to equal weights that sum to 1,
+temperature of model k: a model that is too sure gets a smaller weight. They are drawn to weights that sum to 1 and
+favour the better models,
 
-    minimise  - sum_i log p(y_i)  +  10 sum_k (w_k - 1/K)^2,
+    minimise  - sum_i log p(y_i)  +  10 sum_k (w_k - v_k)^2,   v = softmax(2 l / sqrt(n)),
 
-so that a handful of validation examples can't decide, and a few hundred can. The problem is convex.
+where l_k is the log-likelihood of model k alone over the n examples: a difference that could be chance hardly counts.
+So a handful of validation examples can't decide much, and a few hundred can. The problem is convex.
 """
 
 from __future__ import annotations
@@ -54,15 +56,16 @@ def blend_weights(
     """
     counts = np.ones(len(targets)) if example_weights is None else np.asarray(example_weights, dtype=np.float64)
     num_models = log_probabilities.shape[1]
-    weights = np.full(num_models, 1 / num_models)
     of_target = log_probabilities[np.arange(len(targets)), :, targets]
+    favoured = _softmax(2 * (counts @ of_target)[None] / np.sqrt(max(counts.sum(), 1.0)))[0]
+    weights = favoured.copy()
     for _ in range(_MAX_SWEEPS):
         before = weights.copy()
         for k in range(num_models):
             column = log_probabilities[:, k]
             chances = _softmax(np.einsum("k,nkc->nc", weights, log_probabilities))
             mean = (chances * column).sum(1)
-            slope = counts @ (mean - of_target[:, k]) + 2 * _SHRINKAGE * (weights[k] - 1 / num_models)
+            slope = counts @ (mean - of_target[:, k]) + 2 * _SHRINKAGE * (weights[k] - favoured[k])
             curvature = counts @ ((chances * column**2).sum(1) - mean**2) + 2 * _SHRINKAGE
             # The curvature changes along the way: a step of at most 0.2 can't overshoot by much.
             weights[k] = max(weights[k] - np.clip(slope / curvature, -0.2, 0.2), 0.0)

@@ -70,9 +70,9 @@ def save_model(folder: Path, model: SavedModel, card: str) -> None:
         _METRICS: _json(model.metrics),
         _CARD: card.encode(),
     }
-    for name, content in ((_CALIBRATION, model.calibration), (_THRESHOLDS, model.thresholds)):
-        if content is not None:
-            contents[name] = _json(content)
+    for name, document in ((_CALIBRATION, model.calibration), (_THRESHOLDS, model.thresholds)):
+        if document is not None:
+            contents[name] = _json(document)
     if model.predictions is not None:
         contents[_PREDICTIONS] = _parquet(model.predictions)
     for name, content in contents.items():
