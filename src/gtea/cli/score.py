@@ -28,6 +28,9 @@ from gtea.errors import UsageError
 @click.option("--accounts", metavar="FILE", help="Only these accounts; default all accounts of the store.")
 @click.option("--pairs", metavar="FILE", help="Pairs to score with a link model: a table with the columns src and dst.")
 @click.option("--as-of", metavar="T", help="Score as of T; default just after the last event.")
+@click.option(
+    "--prevalence", metavar="P", type=float, help="The share of positives in reality, if the labels were sampled."
+)
 @sampled_option
 @cache_option
 @unknown_option
@@ -40,6 +43,7 @@ def command(
     accounts: str | None,
     pairs: str | None,
     as_of: str | None,
+    prevalence: float | None,
     sampled: bool,
     cache: str | None,
     unknown: Literal["error", "skip"],
@@ -48,8 +52,8 @@ def command(
 ) -> None:
     """Score the accounts of STORE with MODEL, the most suspicious first; or pairs, the most likely first.
 
-    Columns: account, score, rank, the probability of each class, and active: false for an account without an event
-    before --as-of, of which nothing is known. An account that training never saw is scored like any other. With
+    Columns: account, score, rank, the probability of each class, alert: whether it is at or above the model's
+    threshold, and active: false for an account without an event before --as-of, of which nothing is known. An account that training never saw is scored like any other. With
     --pairs: src, dst, score, rank, active.
 
     Scores are exact: they read all neighbours of all neighbours, and no seed changes them. With --cache, a killed run
@@ -61,6 +65,8 @@ def command(
 
     if accounts is not None and pairs is not None:
         raise UsageError("--accounts, --pairs: give one of them at most.")
+    if pairs is not None and prevalence is not None:
+        raise UsageError("--prevalence: does not apply to --pairs. Leave it out.")
     if accounts is None and pairs is None and given("unknown"):
         raise UsageError("--unknown: only goes with --accounts or --pairs. Leave it out.")
     with progress_bar() as progress:
@@ -72,6 +78,7 @@ def command(
             "device": resolve_device(device),
         }
         if pairs is None:
+            asked["prevalence"] = prevalence
             result = score_accounts(Path(model), Path(store), Path(out), accounts=accounts, **asked)
         else:
             result = score_pairs(Path(model), Path(store), pairs, Path(out), **asked)
@@ -82,6 +89,8 @@ def command(
     count = result["accounts"] if pairs is None else result["pairs"]
     click.echo(f"{count:,} {kind} as of {result['as_of_date']}, written to {printable(out)}")
     print_unknown(result["input"])
+    if "alerts" in result:
+        click.echo(f"alerts: {result['alerts']:,} with a score of {result['threshold']:.4f} or more (column alert)")
     if result["inactive"]:
         click.echo(
             f"warning: {result['inactive']:,} of {count:,} {kind} have no event before {result['as_of_date']} "

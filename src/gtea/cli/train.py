@@ -31,6 +31,9 @@ _VARIANTS = (
 )
 
 
+_DECISIONS = ("prevalence", "budget", "precision")
+
+
 @click.command("train")
 @click.argument("store")
 @click.option(
@@ -49,6 +52,13 @@ _VARIANTS = (
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One setting, such as train.lr=0.01.")
 @click.option("--as-of", metavar="T", help="Nothing at or after T is used: a date, or a number in the input's unit.")
 @click.option("--positive", metavar="CLASS", help="The class whose probability is the score; else the rarer one.")
+@click.option(
+    "--prevalence", metavar="P", type=float, help="Nodes: the share of positives in reality, if labels were sampled."
+)
+@click.option("--budget", metavar="N", type=int, help="Nodes: set the threshold so that N accounts are alerts.")
+@click.option(
+    "--precision", metavar="P", type=float, help="Nodes: set the threshold so that this share of alerts is right."
+)
 @click.option(
     "--folds", metavar="K", type=int, help="Train and evaluate K stratified folds instead of one split by time."
 )
@@ -77,14 +87,20 @@ def command(
       gtea train payments.store --labels labels.csv --folds 5 --out five
       gtea train payments.store --task links --out links.model
 
+    A probability at or above the model's threshold is an alert. By default the threshold has the highest macro-F1 on
+    the validation part, or is one half where that part can't tell; --budget and --precision choose another.
+
     With --task links no labels are needed: events before --graph-until are the graph, later events are cut by time
     into windows that train, validate and test.
     """
+    from gtea.tasks.decision_options import DecisionOptions
     from gtea.training.request import LinkRequest, NodeRequest, run_folds, run_once
     from gtea.training.tensorboard import with_board
 
     options = options_of(task, {**options, "folds": folds})
     options["config"] = Path(config) if config else None
+    if task == "nodes":
+        options["decisions"] = DecisionOptions(*(options.pop(name) for name in _DECISIONS))
     read = LinkRequest.read if task == "links" else NodeRequest.read
     request = read(Path(store), variant=variant, **options)
     result: TrainingResult | FoldsResult
@@ -111,8 +127,10 @@ def result_lines(result: Mapping[str, Any]) -> list[str]:
     epochs = f"; the best of {result['epochs']} epochs was epoch {result['best_epoch'] + 1}" if result["epochs"] else ""
     size = _size(result["split"]["train"])
     return [
+        *_verdict(result),
         f"trained {result['model']} on {size} in {result['seconds']:.0f} s{epochs}",
         *_test_lines(result),
+        *_threshold_lines(result),
         f"model in {result['out']}; all figures in metrics.json and MODEL_CARD.md",
     ]
 
@@ -130,7 +148,6 @@ def _test_lines(result: Mapping[str, Any]) -> list[str]:
         return [
             *lines,
             f"  accuracy           {test['accuracy']:.4f}  ({majority:.4f} for always naming the largest class)",
-            *_against_trees(result, "accuracy"),
             f"  macro-F1           {test['macro_f1']:.4f}",
         ]
     else:
@@ -140,7 +157,6 @@ def _test_lines(result: Mapping[str, Any]) -> list[str]:
         ]
         chance, what = share, positive
     lines.append(f"  average precision  {test['average_precision']:.4f}  ({chance:.4f} by chance)")
-    lines += _against_trees(result, "average_precision")
     if result["task"] == "nodes":
         count, precision = (
             (100, test["precision_at_100"])
@@ -151,15 +167,40 @@ def _test_lines(result: Mapping[str, Any]) -> list[str]:
     return [*lines, f"  accuracy           {test['accuracy']:.4f}, macro-F1 {test['macro_f1']:.4f}"]
 
 
-def _against_trees(result: Mapping[str, Any], metric: str) -> list[str]:
-    """How a hybrid compares with its trees alone."""
-    if "test_trees_alone" not in result:
+def _verdict(result: Mapping[str, Any]) -> list[str]:
+    """Whether a hybrid is ahead of its trees alone on the test part, by how much, and how sure that is."""
+    if "against_trees" not in result:
         return []
-    trees, difference = result["test_trees_alone"][metric], result["test"][metric] - result["test_trees_alone"][metric]
-    verdict = (
-        "level" if abs(difference) < 0.005 else f"{'ahead' if difference > 0 else 'behind'} by {abs(difference):.4f}"
-    )
-    return [f"  boosted trees      {trees:.4f}  (alone, same split: the hybrid is {verdict})"]
+    metric = "accuracy" if result["positive"] is None and result["task"] == "nodes" else "average_precision"
+    found, name = result["against_trees"][metric], metric.replace("_", " ")
+    ours, trees = result["test"][metric], result["test_trees_alone"][metric]
+    if found["low"] > 0:
+        verdict = "ahead of boosted trees"
+    else:
+        verdict = "behind boosted trees" if found["high"] < 0 else "level with boosted trees"
+    interval = f"{found['difference']:+.4f}, 95 % interval {found['low']:+.4f} to {found['high']:+.4f}"
+    return [f"{verdict}: {name} {ours:.4f} against {trees:.4f} ({interval})"]
+
+
+def _threshold_lines(result: Mapping[str, Any]) -> list[str]:
+    """From which probability on an account is an alert, and what to expect of the alerts."""
+    threshold = result.get("threshold")
+    if threshold is None or result["task"] == "links":
+        return []
+    reasons = {
+        "macro_f1": "best macro-F1 on the validation part",
+        "half": "one half: the validation part gives no better one",
+        "precision": "the wanted precision on the validation part",
+        "budget": f"{threshold['num_alerts']:,} accounts of the store",
+    }
+    precision, expected = threshold["precision"], threshold["expected_precision"]
+    right = "" if expected is None else f"; of the alerts, expect {expected:.0%} to be {result['positive']}"
+    if precision is not None:
+        right = (
+            f"; of the alerts, {precision['value']:.0%} were {result['positive']} on the validation part "
+            f"(95 % interval {precision['low']:.0%} to {precision['high']:.0%})"
+        )
+    return [f"alert: a probability of {threshold['value']:.4f} or more ({reasons[threshold['rule']]}){right}"]
 
 
 def fold_lines(result: Mapping[str, Any]) -> list[str]:
@@ -192,7 +233,7 @@ def print_left_out(split: dict[str, Any]) -> None:
 
 def options_of(task: str, options: dict[str, Any]) -> dict[str, Any]:
     """The options that the task takes; those of the other task must not be given."""
-    others = ("graph_until",) if task == "nodes" else ("labels", "positive", "folds", "unknown")
+    others = ("graph_until",) if task == "nodes" else ("labels", "positive", "folds", "unknown", *_DECISIONS)
     for name in others:
         if given(name):
             flag = name.replace("_", "-")

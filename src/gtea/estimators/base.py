@@ -120,14 +120,14 @@ class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return float(accuracy_score(y, self.predict(examples, as_of=as_of), sample_weight=sample_weight))
 
     def predict(self, examples: Any, *, as_of: Instant | None = None) -> NDArray[Any]:
-        """Return the most likely label of each example.
+        """Return the label of each example: of two, by the threshold of the model; of more, the most likely one.
 
         Args:
             examples: The examples, as in ``fit``.
             as_of: The cut. Defaults to the cut of the estimator, ``cut_``.
         """
-        columns = self.predict_proba(examples, as_of=as_of).argmax(axis=1)
-        return np.asarray(self.classes_[columns])
+        probabilities = self.predict_proba(examples, as_of=as_of)
+        return np.asarray(self.classes_[self.model_.decide(probabilities)])
 
     def predict_proba(self, examples: Any, *, as_of: Instant | None = None) -> NDArray[np.float64]:
         """Return one row of probabilities per example. The columns are those of ``classes_``."""

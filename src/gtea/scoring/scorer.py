@@ -60,6 +60,18 @@ class _Model:
             raise ModelError(f"model: is not a GTEA (it is a {self.config.model.family}). Ask for probabilities.")
         return cast(GTEA, self.network.gtea)
 
+    def decide(self, probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The class of each row of probabilities: of two, by the threshold; of more, the most likely one."""
+        if self.threshold is None:
+            return np.asarray(probabilities.argmax(axis=1))
+        positive = self.positive_column
+        return np.where(probabilities[:, positive] >= self.threshold.value, positive, 1 - positive)
+
+    @property
+    def positive_column(self) -> int:
+        """The column of the positive of two classes."""
+        return 1
+
     def supported(self, options: ScoringOptions) -> ScoringOptions:
         """The options as this model can follow them: only GTEA can be scored exactly from all neighbours."""
         if options.sampled or self.entry.exact:
@@ -100,6 +112,12 @@ class NodeModel(_Model):
     def open(folder: Path, device: torch.device) -> NodeModel:
         """Read and check a model folder."""
         return NodeModel(load_model(folder), device)
+
+    @property
+    def positive_column(self) -> int:
+        """The column of the positive of two classes."""
+        assert self.positive is not None, "a threshold is for two classes"
+        return self.classes.index(self.positive)
 
     def probabilities(
         self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions = EXACT

@@ -13,8 +13,10 @@ import torch
 from numpy.typing import NDArray
 
 from gtea.errors import UsageError
+from gtea.models.model_folder import load_model
 from gtea.runtime.files import atomic_write
 from gtea.scoring.options import EXACT, ScoringOptions
+from gtea.scoring.prevalence import for_prevalence
 from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.store import Store
 from gtea.store.view import View
@@ -34,6 +36,9 @@ class ScoreSummary(TypedDict):
     """How many were scored, if accounts were."""
     pairs: NotRequired[int]
     """How many were scored, if pairs were."""
+    threshold: NotRequired[float]
+    """The lowest score that is an alert, if the model has two classes."""
+    alerts: NotRequired[int]
     inactive: int
     """How many of them have no event before the cut."""
     as_of: int
@@ -51,12 +56,19 @@ def score_accounts(
     accounts: Any = None,
     as_of: str | None = None,
     unknown: Literal["error", "skip"] = "error",
+    prevalence: float | None = None,
     options: ScoringOptions = EXACT,
     device: torch.device,
 ) -> ScoreSummary:
-    """Score accounts and write the table; returns a summary and the first ten rows."""
+    """Score accounts and write the table; returns a summary and the first ten rows.
+
+    Args:
+        prevalence: The share of positives in the population, if the labels were sampled.
+    """
     _require_suffix(out)
-    opened, ready = Store.open(store), NodeModel.open(model, device)
+    saved = load_model(model)
+    opened = Store.open(store)
+    ready = NodeModel(saved if prevalence is None else for_prevalence(saved, prevalence), device)
     options = ready.supported(options)
     asked = None if accounts is None else read_accounts(accounts, opened, unknown=unknown)
     nodes = np.arange(opened.num_nodes) if asked is None else asked.nodes
@@ -65,7 +77,11 @@ def score_accounts(
     probabilities = ready.probabilities(opened, view.cut, nodes, options)
     table = _ranked(opened, ready, nodes, probabilities, active)
     report = {} if asked is None else asked.report
-    return {"accounts": len(table), **_written(table, out, view, active, options, report)}
+    summary: ScoreSummary = {"accounts": len(table), **_written(table, out, view, active, options, report)}
+    if ready.threshold is not None:
+        summary["threshold"] = ready.threshold.value
+        summary["alerts"] = int(np.count_nonzero(table["alert"]))
+    return summary
 
 
 def score_pairs(
@@ -152,5 +168,7 @@ def _ranked(
         columns["label"] = [model.classes[i] for i in probabilities[order].argmax(axis=1)]
     for place, name in enumerate(model.classes):
         columns[f"p_{name}"] = probabilities[order, place]
+    if model.threshold is not None:
+        columns["alert"] = (scores >= model.threshold.value)[order]
     columns["active"] = active[order]
     return pa.table(columns)

@@ -19,8 +19,9 @@ For two classes, none of them changes the ranking of the examples. ``fit_calibra
 | two | other class shares than what will be scored (``keep_prior``) | temperature |
 | more | any | temperature |
 
-The candidate with the highest log-likelihood in 5-fold cross-validation wins. It is ``none`` if no log-likelihood is
-higher than that of the uncalibrated probabilities, or if all examples are of one class.
+A temperature below 1, which makes a model more sure, needs at least 1000 examples. The candidate with the highest log-
+likelihood in 5-fold cross-validation wins. It is ``none`` if no log-likelihood is higher than that of the uncalibrated
+probabilities, or if all examples are of one class.
 """
 
 from __future__ import annotations
@@ -272,7 +273,9 @@ def _fit_temperature(examples: _Examples) -> Calibration:
         spread = (probabilities * (lifts - means) ** 2).sum()
         return float(means.sum() - observed + _SHRINKAGE * (1 - 1 / beta)), float(spread + _SHRINKAGE / beta**2)
 
-    temperature = 1 / _convex_minimum(derivatives, 1 / _MAX_TEMPERATURE, _MAX_TEMPERATURE)
+    # Of few examples, all may be right by chance: they may show that a model is too sure, not that it is too modest.
+    sharpest = _MAX_TEMPERATURE if len(lifts) >= _MANY else 1.0
+    temperature = 1 / _convex_minimum(derivatives, 1 / _MAX_TEMPERATURE, sharpest)
     return Calibration("temperature", prior=tuple(examples.prior.tolist()), temperature=temperature)
 
 

@@ -49,8 +49,6 @@ class ProbabilityCorrection:
         """The same for a population with another share of the positive of two classes."""
         if len(self.shares) != 2:
             raise UsageError(f"--prevalence: needs two classes (got {len(self.shares)}). Leave it out.")
-        if not 0 < prevalence < 1:
-            raise UsageError(f"--prevalence: must be between 0 and 1 (got {prevalence}). Try 0.001.")
         population = tuple(prevalence if place == positive else 1 - prevalence for place in range(2))
         return replace(self, population=population)
 

@@ -14,7 +14,7 @@ alone: they are right if these are calibrated.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -64,6 +64,30 @@ class Threshold:
     num_labelled: int
     """The number of labelled examples that ``precision`` and ``recall`` come from."""
 
+    def for_prevalence(self, sampled: float, true: float) -> Threshold:
+        """The same decisions in a population with another share of positives than the examples.
+
+        Odds of all probabilities change by one factor. Recall stays, precision follows.
+
+        Args:
+            sampled: The share of positives that the probabilities were right for.
+            true: The share in the population.
+        """
+        factor = true / (1 - true) / (sampled / (1 - sampled))
+
+        def changed(share: float) -> float:
+            # In this order, a share of 1 stays 1.
+            return factor * share / (factor * share + (1 - share))
+
+        precision = self.precision and Interval(*map(changed, asdict(self.precision).values()))
+        expected = None if self.expected_precision is None else changed(self.expected_precision)
+        share = self.alert_share
+        if expected and self.expected_recall:
+            share = min(self.expected_recall * true / expected, 1.0)
+        return replace(
+            self, value=changed(self.value), precision=precision, expected_precision=expected, alert_share=share
+        )
+
     def to_json(self) -> dict[str, Any]:
         """For the JSON of a model."""
         return asdict(self)
@@ -110,6 +134,13 @@ def macro_f1_threshold(truth: ArrayLike, probabilities: ArrayLike, *, seed: int 
     if value == 0.5 or _may_be_chance(positive, probs, value, seed):
         return _threshold(0.5, "half", probs, positive, probs)
     return _threshold(value, "macro_f1", probs, positive, probs)
+
+
+def half_threshold(truth: ArrayLike, probabilities: ArrayLike) -> Threshold:
+    """Return one half, described by labelled examples: for calibrated probabilities, the most accurate threshold."""
+    positive, probs = checked_scores(truth, probabilities)
+    require_probabilities(probs)
+    return _threshold(0.5, "half", probs, positive, probs)
 
 
 def budget_threshold(

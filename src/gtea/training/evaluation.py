@@ -27,7 +27,7 @@ from gtea.tasks.metrics import (
 )
 from gtea.tasks.priors import softmax
 from gtea.tasks.probability_correction import ProbabilityCorrection, fit_correction
-from gtea.tasks.thresholds import Threshold, macro_f1_threshold
+from gtea.tasks.thresholds import Threshold, half_threshold, macro_f1_threshold, precision_threshold
 from gtea.tasks.uncertainty import bootstrap_interval
 from gtea.training.results import TaskMetrics
 
@@ -71,6 +71,10 @@ class Measures:
     class_weights: Floats | None
     metrics: Callable[[PartPredictions, Floats, float | None], dict[str, float]]
     """The metrics of a part, given its probabilities and the threshold of the positive class."""
+    precision: float | None = None
+    """The precision that the threshold must reach."""
+    alike: bool = True
+    """Whether the validation part resembles what will be scored, so that a threshold carries over."""
 
 
 def blended(
@@ -106,10 +110,7 @@ def evaluate_parts(measures: Measures, validation: PartPredictions, test: PartPr
     )
     parts = {"validation": validation} if test is None else {"validation": validation, "test": test}
     corrected = {name: correction.apply(part.probabilities) for name, part in parts.items()}
-    threshold = None
-    if measures.positive is not None:
-        chances = corrected["validation"][:, measures.positive]
-        threshold = macro_f1_threshold(validation.targets == measures.positive, chances)
+    threshold = _threshold(measures, validation.targets, corrected["validation"])
     limit = None if threshold is None else threshold.value
     metrics = TaskMetrics(validation=measures.metrics(validation, corrected["validation"], limit))
     if test is not None:
@@ -127,6 +128,21 @@ def evaluate_parts(measures: Measures, validation: PartPredictions, test: PartPr
     }
     tables = [_table(measures, name, part, corrected[name]) for name, part in parts.items()]
     return Evaluation(metrics, correction, threshold, pa.concat_tables(tables))
+
+
+def _threshold(measures: Measures, targets: NDArray[np.int64], probabilities: Floats) -> Threshold | None:
+    """The threshold of the positive class, chosen on the validation part.
+
+    A validation part that differs from what will be scored can't tell the best threshold. One half of a calibrated
+    probability can be defended anywhere.
+    """
+    if measures.positive is None:
+        return None
+    truth, chances = targets == measures.positive, probabilities[:, measures.positive]
+    if measures.precision is not None:
+        return precision_threshold(truth, chances, measures.precision)
+    one_class = truth.all() or not truth.any()
+    return half_threshold(truth, chances) if one_class or not measures.alike else macro_f1_threshold(truth, chances)
 
 
 def _difference(measures: Measures, targets: NDArray[np.int64], one: Floats, other: Floats) -> dict[str, Any]:

@@ -83,6 +83,9 @@ class Task(Protocol[Network]):
     def evaluate(self, network: Network, preprocessing: Preprocessing) -> Evaluation:
         """The validation and test parts, each as of its own cut. Fits the blend of a hybrid."""
 
+    def with_decisions(self, model: SavedModel) -> SavedModel:
+        """The trained model with what the user asked of its decisions."""
+
 
 def train_task(task: Task[Network], listener: TrainingListener, *, resume: bool = False) -> SavedModel:
     """Train, keep the best weights by the validation metric, evaluate them once on the test part, and save the model.
@@ -96,7 +99,7 @@ def train_task(task: Task[Network], listener: TrainingListener, *, resume: bool 
         return load_model(task.folder)
     fitted = _fit(task, listener, resume=resume)
     evaluation = task.evaluate(fitted.network, fitted.preprocessing)
-    model = _saved_model(task, fitted, evaluation, time.monotonic() - started)
+    model = task.with_decisions(_saved_model(task, fitted, evaluation, time.monotonic() - started))
     save_model(task.folder, model, model_card(model))
     run_record.discard_checkpoint(task.folder)
     return model

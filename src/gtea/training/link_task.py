@@ -20,6 +20,7 @@ from torch.nn import functional
 from gtea.config import InputSpec, RunConfig
 from gtea.features.preprocessing import Preprocessing
 from gtea.models.hybrid import EachModel, Hybrid
+from gtea.models.model_folder import SavedModel
 from gtea.models.registry import PairBatches, entry_of
 from gtea.sampling.negatives import NegativeSampler
 from gtea.sampling.pair_batches import ranked_statistics
@@ -109,6 +110,10 @@ class LinkTask:
         evaluation = evaluate_parts(_MEASURES, predictions["validation"], predictions["test"])
         evaluation.metrics["warnings"] = [warning.to_json() for warning in split_warnings(self.split, self.store, None)]
         return evaluation
+
+    def with_decisions(self, model: SavedModel) -> SavedModel:
+        """The model as it is: budgets and prevalence are for accounts."""
+        return model
 
 
 def _metrics(part: PartPredictions, probabilities: Floats, threshold: float | None) -> dict[str, float]:

@@ -5,28 +5,35 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
 from gtea.config import InputSpec, RunConfig
+from gtea.errors import UsageError
 from gtea.features.neighbour_labels import NeighbourLabels, neighbour_labels_of
 from gtea.features.preprocessing import Preprocessing
 from gtea.models.hybrid import EachModel, Hybrid
+from gtea.models.model_folder import SavedModel
 from gtea.models.registry import NodeBatches, build_classifier, entry_of
 from gtea.sampling.tabular import NodeRows
+from gtea.scoring.prevalence import for_prevalence
 from gtea.scoring.sampled import NodeScorer
+from gtea.scoring.scorer import NodeModel
 from gtea.store.store import Store
+from gtea.tasks.decision_options import DecisionOptions
 from gtea.tasks.labels import Labels
 from gtea.tasks.metrics import Floats, node_metrics
 from gtea.tasks.split_warnings import split_warnings
 from gtea.tasks.splits import Part, Split
+from gtea.tasks.thresholds import budget_threshold
 from gtea.training.evaluation import Evaluation, Measures, PartPredictions, blended, evaluate_parts
 from gtea.training.objective import Examples, Objective, class_weights, example_weights, weighted_mean
 from gtea.training.results import TaskOutputs
@@ -44,10 +51,17 @@ class NodeTask:
     config: RunConfig
     folder: Path
     device: torch.device
+    decisions: DecisionOptions = field(default_factory=DecisionOptions)
+
+    def __post_init__(self) -> None:
+        if self.decisions.given and self.positive is None:
+            names = ", ".join(f"--{name}" for name in self.decisions.given)
+            raise UsageError(f"{names}: needs two classes (got {len(self.labels.classes)}). Leave it out.")
 
     def identity(self) -> dict[str, Any]:
-        """A digest of the labels, and the positive class."""
-        return {"labels": _labels_digest(self.labels, self.store), "positive": self.positive}
+        """A digest of the labels, the positive class, and the options of decisions."""
+        labels = {"labels": _labels_digest(self.labels, self.store), "positive": self.positive}
+        return {**labels, **({"decisions": self.decisions.given} if self.decisions.given else {})}
 
     def outputs(self) -> TaskOutputs:
         """The classes, and the one whose probability is the score."""
@@ -108,12 +122,38 @@ class NodeTask:
                 for name, part in parts.items()
             }
         predictions = {name: _predictions(self, parts[name], *found[name]) for name in parts}
-        evaluation = evaluate_parts(_measures(self), predictions["validation"], predictions.get("test"))
+        warnings = split_warnings(self.split, self.store, self.labels)
+        alike = not {warning.code for warning in warnings} & _UNLIKE
+        evaluation = evaluate_parts(_measures(self, alike), predictions["validation"], predictions.get("test"))
         evaluation.metrics["labels"] = self.labels.report
-        evaluation.metrics["warnings"] = [
-            warning.to_json() for warning in split_warnings(self.split, self.store, self.labels)
-        ]
+        evaluation.metrics["warnings"] = [warning.to_json() for warning in warnings]
         return evaluation
+
+    def with_decisions(self, model: SavedModel) -> SavedModel:
+        """Correct for the prevalence, and set the threshold of a budget, which needs the scores of all accounts."""
+        prevalence, budget = self.decisions.prevalence, self.decisions.budget
+        if prevalence is not None:
+            model = for_prevalence(model, prevalence)
+        if budget is None:
+            return model
+        view = self.store.as_of((self.split.test or self.split.validation).as_of)
+        nodes = np.flatnonzero(view.has_events(np.arange(self.store.num_nodes)))
+        ready = NodeModel(model, self.device)
+        scores = ready.scores(ready.probabilities(self.store, view.cut, nodes))
+        labelled = {} if prevalence is not None else self._validation(model)
+        return replace(model, thresholds={"threshold": budget_threshold(scores, budget, **labelled).to_json()})
+
+    def _validation(self, model: SavedModel) -> dict[str, Any]:
+        """The validation examples and their probabilities of the positive class."""
+        assert model.predictions is not None
+        assert self.positive is not None
+        rows = model.predictions.filter(pc.field("part") == "validation")
+        truth = rows["target"].to_numpy() == self.labels.classes.index(self.positive)
+        return {"truth": truth, "probabilities": rows[f"p_{self.positive}"].to_numpy()}
+
+
+_UNLIKE = {"missing_classes", "class_shares", "history_lengths", "early_training"}
+"""Warnings of splits whose validation part can't choose a threshold for others."""
 
 
 def _labels_digest(labels: Labels, store: Store) -> str:
@@ -158,7 +198,7 @@ def _predictions(task: NodeTask, part: Part, probabilities: Floats, halves: dict
     return PartPredictions({"account": accounts}, task.labels.targets[part.index], probabilities, halves)
 
 
-def _measures(task: NodeTask) -> Measures:
+def _measures(task: NodeTask, alike: bool) -> Measures:
     labels, part = task.labels, task.split.train.index
     weights = None if labels.weights is None else labels.weights[part]
     counts = np.bincount(labels.targets[part], weights, minlength=len(labels.classes)).astype(np.float64)
@@ -172,4 +212,6 @@ def _measures(task: NodeTask) -> Measures:
         counts,
         _class_weights(task).double().numpy() if task.config.train.class_weights else None,
         metrics,
+        task.decisions.precision,
+        alike,
     )

@@ -18,6 +18,7 @@ from torch.nn import functional
 from gtea.config import InputSpec, RunConfig
 from gtea.features.preprocessing import Preprocessing
 from gtea.models.hybrid import EachModel, Hybrid
+from gtea.models.model_folder import SavedModel
 from gtea.models.registry import PairBatches, entry_of
 from gtea.sampling.pair_batches import ranked_statistics
 from gtea.scoring.sampled import LinkScorer
@@ -105,6 +106,10 @@ class PairTask:
         evaluation = evaluate_parts(_measures(self), part, None)
         evaluation.metrics["pairs"] = self.pairs.report
         return evaluation
+
+    def with_decisions(self, model: SavedModel) -> SavedModel:
+        """The model as it is: budgets and prevalence are for accounts."""
+        return model
 
 
 def _pairs_digest(pairs: Pairs, store: Store) -> str:

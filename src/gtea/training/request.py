@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -16,6 +16,7 @@ from gtea.models.registry import DEFAULT_MODEL, default_config, model_config, re
 from gtea.runtime.device import resolve_device
 from gtea.runtime.files import write_json
 from gtea.store.store import Store
+from gtea.tasks.decision_options import DecisionOptions
 from gtea.tasks.labels import Labels, positive_class, read_labels
 from gtea.tasks.link_split import LinkSplit, split_links, with_negatives
 from gtea.tasks.splits import Split, stratified_folds, temporal_split
@@ -47,6 +48,7 @@ class NodeRequest:
     device: torch.device
     fold: Fold | None = None
     """The stratified fold to train; None splits by time."""
+    decisions: DecisionOptions = field(default_factory=DecisionOptions)
 
     @staticmethod
     def read(
@@ -62,6 +64,7 @@ class NodeRequest:
         device: str = "auto",
         fold: Fold | None = None,
         base: RunConfig | None = None,
+        decisions: DecisionOptions | None = None,
     ) -> NodeRequest:
         """Open the store, read labels and settings, and check that they fit together.
 
@@ -77,6 +80,7 @@ class NodeRequest:
             device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
             fold: The stratified fold to train. None splits by time.
             base: Default settings, instead of those of the variant.
+            decisions: How the threshold is chosen, and the prevalence in the population.
         """
         base = base or default_config(_chosen_model(variant, config), "nodes")
         resolved = read_config(config, settings, base)
@@ -84,11 +88,12 @@ class NodeRequest:
         opened = Store.open(store)
         found = read_labels(labels, opened, unknown=unknown).existing_before(opened.as_of(as_of))
         chosen = positive_class(found, positive)
-        return NodeRequest(opened, found, chosen, resolved, as_of, resolve_device(device), fold)
+        options = decisions or DecisionOptions()
+        return NodeRequest(opened, found, chosen, resolved, as_of, resolve_device(device), fold, options)
 
     def task_for(self, split: Split, folder: Path) -> NodeTask:
         """Return the training task for one split."""
-        return NodeTask(self.store, self.labels, self.positive, split, self.config, folder, self.device)
+        return NodeTask(self.store, self.labels, self.positive, split, self.config, folder, self.device, self.decisions)
 
     def once(self, folder: Path) -> NodeTask:
         """Return the training task."""
@@ -180,7 +185,8 @@ def result_of(model: SavedModel, folder: Path) -> TrainingResult:
     """Summarise a trained model: its folder, task, training time and metrics."""
     outputs = {name: model.config.get(name) for name in ("task", "classes", "positive")}
     head = {"out": str(folder), "model": model.config["run"]["model"]["family"], **outputs}
-    return cast(TrainingResult, {**head, "seconds": model.facts["training_seconds"], **model.metrics})
+    decisions = model.thresholds or {"threshold": None}
+    return cast(TrainingResult, {**head, "seconds": model.facts["training_seconds"], **model.metrics, **decisions})
 
 
 def run_folds(

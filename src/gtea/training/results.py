@@ -54,6 +54,8 @@ class TrainingResult(TypedDict):
     test_network_alone: NotRequired[dict[str, float]]
     against_trees: NotRequired[dict[str, dict[str, float]]]
     calibration: NotRequired[dict[str, Any]]
+    threshold: dict[str, Any] | None
+    """The threshold of the positive class and what to expect of it; None with more than two classes."""
     labels: NotRequired[dict[str, Any]]
     warnings: NotRequired[list[dict[str, str]]]
 
