@@ -58,7 +58,7 @@ def blend_weights(
     num_models = log_probabilities.shape[1]
     of_target = log_probabilities[np.arange(len(targets)), :, targets]
     favoured = _softmax(2 * (counts @ of_target)[None] / np.sqrt(max(counts.sum(), 1.0)))[0]
-    weights = favoured.copy()
+    weights: Floats = favoured.copy()
     for _ in range(_MAX_SWEEPS):
         before = weights.copy()
         for k in range(num_models):
