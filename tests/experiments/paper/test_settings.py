@@ -13,7 +13,7 @@ from gtea.datasets.catalog import DATASETS
 from gtea.experiments.paper import settings
 from gtea.experiments.paper.paper_results import TABLE1_MODELS
 from gtea.experiments.paper.settings import with_packaged_settings
-from gtea.experiments.runs.subject import PAYMENTS
+from gtea.experiments.runs.generated import PAYMENTS
 from gtea.models.registry import BASELINES, GTEA_MODELS, default_config, model_config
 from gtea.tasks.link_split import LinkProtocol
 

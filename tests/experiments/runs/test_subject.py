@@ -9,7 +9,7 @@ import pytest
 
 from gtea.datasets.payments import PaymentsSpec
 from gtea.errors import DataError, UsageError
-from gtea.experiments.runs import subject as module
+from gtea.experiments.runs.generated import GENERATED
 from gtea.experiments.runs.subject import named_subject, own_subject
 
 
@@ -48,7 +48,7 @@ def test_a_named_data_set(copy: Path, tmp_path: Path) -> None:
 
 
 def test_payments_are_generated_once_and_always_the_same(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(module, "_PAYMENTS", PaymentsSpec(accounts=60, events=600, illicit_share=0.3))
+    monkeypatch.setitem(GENERATED, "payments", PaymentsSpec(accounts=60, events=600, illicit_share=0.3))
     found = named_subject("payments", tmp_path / "a", protocol="paper")
     assert (found.name, found.task, found.own) == ("payments", "nodes", False)
     assert named_subject("payments", tmp_path / "a", protocol="paper") == found

@@ -11,18 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from gtea.errors import UsageError
-from gtea.experiments.paper.page import (
-    environment_lines,
-    failure_lines,
-    image_lines,
-    markdown_table,
-    protocol_lines,
-    reproduce_command,
-    settings_lines,
-    write_page,
-)
+from gtea.experiments.paper.page import computed_lines, protocol_lines, reproduce_command, settings_lines
 from gtea.experiments.paper.plan import Plan, Point, setting_names, validate_models
 from gtea.experiments.paper.rows import METRICS, Row, Spread, shown_metrics
+from gtea.experiments.result_page import image_lines, markdown_table, write_page
 from gtea.experiments.runs.subject import Subject
 from gtea.models.registry import GTEA_VARIANTS
 
@@ -183,7 +175,7 @@ def _page(
         "standard deviation of zero may be chance.",
         "",
         *ablation_lines(results),
-        *(f"- {line}" for line in (settings_lines(rows)[0], *environment_lines(rows), *failure_lines(rows))),
+        *(f"- {line}" for line in (settings_lines(rows)[0], *computed_lines(rows))),
     ]
 
 

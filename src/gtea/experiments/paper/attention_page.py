@@ -8,18 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from gtea.experiments.paper.attention import EDGES, SMALL, AttentionResult, WeightSummary
-from gtea.experiments.paper.page import (
-    environment_lines,
-    failure_lines,
-    image_lines,
-    markdown_table,
-    reproduce_command,
-    settings_lines,
-    write_page,
-)
+from gtea.experiments.paper.page import computed_lines, reproduce_command, settings_lines
 from gtea.experiments.paper.paper_results import paper_column
 from gtea.experiments.paper.plan import Plan, has_folds
 from gtea.experiments.paper.rows import Spread
+from gtea.experiments.result_page import image_lines, markdown_table, write_page
 from gtea.experiments.runs.subject import Subject
 
 _HEADER = (
@@ -84,7 +77,7 @@ def _page(
             f"The paper reports for {paper.label}: sparse attention is zero for around {100 * paper.zeroed:.0f} % of "
             "the neighbours, and over 80 % of the weights of dense attention are small."
         )
-    notes = (*settings_lines(rows), *environment_lines(rows), *failure_lines(rows))
+    notes = (*settings_lines(rows), *computed_lines(rows))
     return [*lines, "", *(f"- {line}" for line in notes)]
 
 

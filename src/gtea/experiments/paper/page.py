@@ -1,33 +1,18 @@
-"""Markdown building blocks of result pages."""
+"""What the pages of the paper's experiments say about their runs."""
 
 from __future__ import annotations
 
-import datetime as dt
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gtea.experiments.drawing import can_draw
 from gtea.experiments.paper.plan import RESERVED_SETTINGS, Plan, has_folds
 from gtea.experiments.paper.rows import Row
-from gtea.experiments.runs.jobs import Outcome
+from gtea.experiments.result_page import environment_lines
 from gtea.experiments.runs.subject import Subject
-from gtea.runtime.files import atomic_write, write_json
 from gtea.tasks.link_split import GRAPH_FRACTION
 
 _MAX_CLASSES = 4
-
-
-def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """The lines of a table: the first column is text, the others are numbers."""
-    rule = ["---", *("---:" for _ in header[1:])]
-    return [f"| {' | '.join(cells)} |" for cells in (header, rule, *rows)]
-
-
-def image_lines(title: str, name: str) -> list[str]:
-    """A Markdown image of the figure next to the page; empty if Matplotlib is not installed."""
-    return [f"![{title}]({name}.png)", ""] if can_draw() else []
 
 
 def reproduce_command(experiment: str, subject: Subject, plan: Plan, options: Sequence[str] = ()) -> str:
@@ -115,32 +100,12 @@ def _formatted(settings: dict[str, str]) -> str:
     return ", ".join(f"`{name}={value}`" for name, value in settings.items() if name not in RESERVED_SETTINGS)
 
 
-def environment_lines(rows: Sequence[Row]) -> list[str]:
-    """Threads, kernels, versions and date of the runs."""
-    outcomes = [outcome for row in rows for outcome in row.outcomes]
-    if not outcomes:
-        return []
-    threads = sorted({outcome.threads for outcome in outcomes})
-    last = max(outcomes, key=lambda outcome: outcome.created)
-    versions = ", ".join(f"{name} {last.versions[name]}" for name in ("gtea", "torch"))
-    count = " or ".join(map(str, threads))
-    plural = "" if threads == [1] else "s"
-    return [
-        f"Computed with {count} thread{plural} per run ({_arithmetic(outcomes)}), {versions}. The last run ended on "
-        f"{_day(last.created)}."
-    ]
+def computed_lines(rows: Sequence[Row]) -> list[str]:
+    """How the runs were computed, and which of them failed."""
+    return [*environment_lines([outcome for row in rows for outcome in row.outcomes]), *_failure_lines(rows)]
 
 
-def _arithmetic(outcomes: Sequence[Outcome]) -> str:
-    return " or ".join(sorted({outcome.arithmetic for outcome in outcomes}))
-
-
-def _day(created: str) -> str:
-    day = dt.datetime.fromisoformat(created)
-    return f"{day.day} {day:%B %Y}"
-
-
-def failure_lines(rows: Sequence[Row]) -> list[str]:
+def _failure_lines(rows: Sequence[Row]) -> list[str]:
     """Failed runs and their reasons."""
     return [
         f"{row.point.label}, {outcome.label}: failed. {outcome.reason}"
@@ -148,16 +113,3 @@ def failure_lines(rows: Sequence[Row]) -> list[str]:
         for outcome in row.outcomes
         if outcome.state == "failed"
     ]
-
-
-def write_page(path: Path, lines: Sequence[str], content: dict[str, Any]) -> list[Path]:
-    """Write a page as Markdown and its data as JSON and return both paths.
-
-    Args:
-        path: Path without a suffix.
-    """
-    paths = [path.with_name(f"{path.name}{suffix}") for suffix in (".md", ".json")]
-    with atomic_write(paths[0]) as stream:
-        stream.write(("\n".join(lines) + "\n").encode())
-    write_json(paths[1], content)
-    return paths

@@ -6,19 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gtea.experiments.paper.page import (
-    environment_lines,
-    failure_lines,
-    image_lines,
-    markdown_table,
-    protocol_lines,
-    reproduce_command,
-    settings_lines,
-    write_page,
-)
+from gtea.experiments.paper.page import computed_lines, protocol_lines, reproduce_command, settings_lines
 from gtea.experiments.paper.paper_results import PaperColumn, paper_column
 from gtea.experiments.paper.plan import Plan
 from gtea.experiments.paper.rows import METRICS, Row, shown_metrics
+from gtea.experiments.result_page import image_lines, markdown_table, write_page
 from gtea.experiments.runs.subject import Subject
 
 
@@ -81,7 +73,7 @@ def _page(name: str, subject: Subject, plan: Plan, rows: Sequence[Row], models: 
     return [
         *lines,
         "",
-        *(f"- {line}" for line in (*settings_lines(rows), *environment_lines(rows), *failure_lines(rows))),
+        *(f"- {line}" for line in (*settings_lines(rows), *computed_lines(rows))),
     ]
 
 

@@ -62,7 +62,7 @@ class Job:
     @property
     def group(self) -> str:
         """The folder of runs that are compared with each other."""
-        return f"{self.subject.name}-{self.protocol}"
+        return f"{self.subject.name.replace(':', '-')}-{self.protocol}"
 
     @cached_property
     def settings(self) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -42,15 +43,14 @@ JobListener = Callable[[JobStatus], None]
 
 
 def run_jobs(jobs: Sequence[Job], out: Path, listener: JobListener, *, num_workers: int = 1) -> dict[str, Outcome]:
-    """Run jobs of one group and return their outcomes by stem.
+    """Run jobs and return their outcomes by stem.
 
     After a kill, completed runs are kept and interrupted ones resume from their checkpoints.
     """
     if num_workers < 1:
         raise UsageError(f"--jobs: must be at least 1 (got {num_workers}). Try 2.")
     by_stem = {job.stem: job for job in jobs}
-    folder = jobs[0].outcome_file(out).parent
-    with locked(folder, busy_error(folder), timeout=LOCK_TIMEOUT) as lock:
+    with _locked_groups({job.outcome_file(out).parent for job in jobs}) as locks:
         outcomes = {stem: outcome for stem, job in by_stem.items() if (outcome := read_outcome(job, out)) is not None}
         missing = [job for stem, job in by_stem.items() if stem not in outcomes]
         progress = _Progress(by_stem, outcomes, min(num_workers, max(1, len(missing))), listener)
@@ -58,8 +58,17 @@ def run_jobs(jobs: Sequence[Job], out: Path, listener: JobListener, *, num_worke
             for job in missing:
                 progress.on_outcome(job, run_job(job, out, partial(progress.on_report, job)))
         else:
-            run_in_workers(missing, out, num_workers, lock, progress.on_report, progress.on_outcome)
+            run_in_workers(missing, out, num_workers, locks, progress.on_report, progress.on_outcome)
     return outcomes
+
+
+@contextmanager
+def _locked_groups(folders: set[Path]) -> Iterator[list[int]]:
+    """Lock the folder of every group. Yields the file descriptors of the locks."""
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(locked(folder, busy_error(folder), timeout=LOCK_TIMEOUT)) for folder in sorted(folders)
+        ]
 
 
 class _Progress:
@@ -79,14 +88,15 @@ class _Progress:
         self._listener(JobStatus(self._outcomes, len(self._jobs), self._seconds_left(), job, outcome=outcome))
 
     def _seconds_left(self) -> float | None:
-        """Assume the mean run time of the same model, or of all models if it has not run yet."""
-        durations: dict[str, list[float]] = {}
+        """Assume the mean run time of the same model: on the same data, else on any, else that of all models."""
+        times: dict[tuple[str, ...], list[float]] = {}
         for outcome in self._outcomes.values():
             if not outcome.interrupted:
-                durations.setdefault(outcome.model, []).append(outcome.seconds)
-        if not durations:
+                for key in ((outcome.data, outcome.model), (outcome.model,), ()):
+                    times.setdefault(key, []).append(outcome.seconds)
+        if not times:
             return None
-        means = {model: sum(seconds) / len(seconds) for model, seconds in durations.items()}
-        overall = sum(means.values()) / len(means)
-        missing = [job.model for stem, job in self._jobs.items() if stem not in self._outcomes]
-        return sum(means.get(model, overall) for model in missing) / self._width
+        means = {key: sum(seconds) / len(seconds) for key, seconds in times.items()}
+        missing = [job for stem, job in self._jobs.items() if stem not in self._outcomes]
+        expected = [means.get((job.subject.name, job.model), means.get((job.model,), means[()])) for job in missing]
+        return sum(expected) / self._width

@@ -1,7 +1,7 @@
 """The data and task of an experiment: a store and, for account classification, its labels.
 
-A subject is a public data set or ``payments`` (generated), prepared once in ``OUT/data/NAME``; or a folder written by
-``gtea datasets prepare``; or a user's own store and labels.
+A subject is a public data set or a generated one (``payments``, ``world:...``), prepared once in ``OUT/data/NAME``; or
+a folder written by ``gtea datasets prepare``; or a user's own store and labels.
 """
 
 from __future__ import annotations
@@ -16,21 +16,14 @@ from typing import Any, Literal
 
 from gtea.datasets.catalog import DATASETS
 from gtea.datasets.copies import find_copy, require_copy
-from gtea.datasets.payments import PaymentsSpec, write_payments
 from gtea.datasets.prepare import FACTS, LABELS, STORE, prepare
 from gtea.errors import DataError, UsageError
-from gtea.ingestion.ingest import ingest
+from gtea.experiments.runs.generated import GENERATED, PAYMENTS, generate
 from gtea.models.registry import TaskKind
-from gtea.runtime.files import locked, sync_folder, write_json
+from gtea.runtime.files import locked
 from gtea.runtime.progress import Progress, no_progress
-from gtea.store.publish import scratch_for
 from gtea.store.store import Store
 from gtea.tasks.link_split import LinkProtocol
-
-PAYMENTS = "payments"
-
-_PAYMENTS = PaymentsSpec(accounts=4_000, events=80_000, illicit_share=0.3)
-"""The same as in ``gtea demo``."""
 
 _LOCK_TIMEOUT = 3600.0
 """Seconds to wait for another process that is preparing the data."""
@@ -75,8 +68,10 @@ def named_subject(
         out: The output folder. A named data set is prepared inside it.
         source: Folder with the files of a named data set, if they are not in the default location.
     """
-    if name_or_path == PAYMENTS:
-        folder = _payments(out / "data" / PAYMENTS, progress)
+    if name_or_path in GENERATED:
+        folder = out / "data" / name_or_path.replace(":", "-")
+        with _lock(folder.parent):
+            generate(name_or_path, folder, progress)
     elif name_or_path in DATASETS:
         folder = _prepared(name_or_path, out / "data" / name_or_path, protocol, source, progress)
     elif (Path(name_or_path) / FACTS).is_file():
@@ -114,35 +109,6 @@ def _prepared(name: str, folder: Path, protocol: LinkProtocol, source: Path | No
     return folder
 
 
-def _payments(folder: Path, progress: Progress) -> Path:
-    with _lock(folder.parent):
-        if not (folder / FACTS).is_file():
-            _generate(folder, progress)
-    return folder
-
-
-def _generate(folder: Path, progress: Progress) -> None:
-    with scratch_for(folder) as scratch:
-        draft = scratch / "prepared"
-        progress("generating payments", None)
-        events, _ = write_payments(_PAYMENTS, draft)
-        ingest(
-            events,
-            src="payer",
-            dst="payee",
-            time="timestamp",
-            time_unit="s",
-            features=["amount"],
-            labels=draft / LABELS,
-            out=draft / STORE,
-            progress=progress,
-        )
-        events.unlink()
-        write_json(draft / FACTS, {"name": PAYMENTS, "task": "nodes"})
-        draft.rename(folder)
-        sync_folder(folder.parent)
-
-
 def _lock(folder: Path) -> AbstractContextManager[int]:
     busy = UsageError(
         f"{folder}: another gtea reproduce is preparing data there. Wait for it, or choose another --out."
@@ -161,9 +127,8 @@ def _facts(folder: Path) -> tuple[str, TaskKind, str | None]:
 
 
 def _unknown_data(name_or_path: str) -> str:
-    names = (*DATASETS, PAYMENTS)
-    near = difflib.get_close_matches(name_or_path, names, n=1)
-    remedy = f"Did you mean {near[0]!r}?" if near else f"Data sets: {', '.join(names)}."
+    near = difflib.get_close_matches(name_or_path, (*DATASETS, *GENERATED), n=1)
+    remedy = f"Did you mean {near[0]!r}?" if near else f"Data sets: {', '.join((*DATASETS, PAYMENTS))}."
     if Path(name_or_path).is_dir():
         return (
             f"--data {name_or_path}: must be a folder written by gtea datasets prepare (it has no {FACTS}). "

@@ -30,19 +30,24 @@ OnOutcome = Callable[[Job, Outcome], None]
 
 
 def run_in_workers(
-    jobs: Sequence[Job], out: Path, num_workers: int, lock: int, on_report: OnReport, on_outcome: OnOutcome
+    jobs: Sequence[Job],
+    out: Path,
+    num_workers: int,
+    locks: Sequence[int],
+    on_report: OnReport,
+    on_outcome: OnOutcome,
 ) -> None:
     """Run all jobs in parallel. The workers share torch's threads. The first error stops all of them.
 
     Args:
-        lock: File descriptor of the lock. Workers inherit it, so that the lock is held while any of them runs.
+        locks: File descriptors of locks. Workers inherit them, so that the locks are held while any of them runs.
     """
     waiting, num_workers = list(jobs), min(num_workers, len(jobs))
     lines: queue.Queue[tuple[int, dict[str, Any]]] = queue.Queue()
     workers: list[_Worker] = []
     try:
         for number in range(num_workers):
-            workers.append(_Worker(number, max(1, torch.get_num_threads() // num_workers), lock, lines))
+            workers.append(_Worker(number, max(1, torch.get_num_threads() // num_workers), locks, lines))
             workers[-1].start(waiting.pop(0), out)
         while any(worker.job for worker in workers):
             number, line = lines.get()
@@ -66,7 +71,9 @@ def run_in_workers(
 class _Worker:
     """A worker process and the thread that reads its output."""
 
-    def __init__(self, number: int, threads: int, lock: int, lines: queue.Queue[tuple[int, dict[str, Any]]]) -> None:
+    def __init__(
+        self, number: int, threads: int, locks: Sequence[int], lines: queue.Queue[tuple[int, dict[str, Any]]]
+    ) -> None:
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
         self.job: Job | None = None
         # -P: don't import modules from the current folder.
@@ -75,7 +82,7 @@ class _Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,
-            pass_fds=(lock,),
+            pass_fds=tuple(locks),
             text=True,
         )
         self._listener = threading.Thread(target=self._listen, args=(number, lines), daemon=True)
