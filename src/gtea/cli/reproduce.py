@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gtea.cli.output import given, json_option, percent_bar, print_json, printable, progress_bar, training_figures
+from gtea.cli.option_lists import ListsCommand
+from gtea.cli.output import given, json_option, print_json, printable, progress_bar
+from gtea.cli.reproduce_defaults import defaults_command
+from gtea.cli.run_lines import run_lines
 from gtea.cli.train import device_option, unknown_option
 from gtea.errors import UsageError
 
@@ -20,33 +21,7 @@ if TYPE_CHECKING:
     from gtea.experiments.paper.experiment import Experiment
     from gtea.experiments.paper.plan import Plan, Point
     from gtea.experiments.paper.rows import Row
-    from gtea.experiments.runs.run_jobs import JobListener, JobStatus
     from gtea.experiments.runs.subject import Subject
-
-_LISTS = ("--data", "--models", "--axes")
-
-
-class _Lists(click.Command):
-    """A command some of whose options take several words: ``--models gcn tree`` is ``--models gcn --models tree``."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, spread(args))
-
-
-def spread(words: Sequence[str]) -> list[str]:
-    """The words with the flag of a list put before each of its items. An empty list keeps its flag, to be refused."""
-    found: list[str] = []
-    flag: str | None = None
-    for word in words:
-        if word.startswith("-"):
-            flag = word if word in _LISTS else None
-            found.append(word)
-        elif flag:
-            items = [item for name in word.split(",") if name for item in (flag, name)]
-            found += items[1:] if found[-1] == flag else items
-        else:
-            found.append(word)
-    return found
 
 
 def _shared(function: Callable[..., None]) -> Callable[..., None]:
@@ -57,7 +32,7 @@ def _shared(function: Callable[..., None]) -> Callable[..., None]:
             "names",
             multiple=True,
             metavar="NAME...",
-            help="Data sets by name, payments, or prepared folders.",
+            help="Data sets by name, payments, world:NAME, or prepared folders.",
         ),
         click.option("--store", metavar="STORE", help="Data of your own instead of --data: a store ..."),
         click.option(
@@ -94,19 +69,23 @@ def _shared(function: Callable[..., None]) -> Callable[..., None]:
 
 @click.group("reproduce")
 def command() -> None:
-    """Reproduce the paper's tables and figures, or make them for other data.
+    """Reproduce the paper's tables and figures, or make them for other data; compare the default with trees.
 
     \b
       gtea reproduce table1 --data ethereum_phishing --protocol paper
       gtea reproduce table1 --data wikipedia mooc --models tgat gtea-l+t tree edgebank
       gtea reproduce table1 --store payments.store --labels labels.csv
+      gtea reproduce defaults --jobs 2
 
     Every training is kept as one JSON file in OUT/runs. After a kill, the same command resumes. Other settings are
     other runs, and are never mixed.
     """
 
 
-@command.command("table1", cls=_Lists)
+command.add_command(defaults_command)
+
+
+@command.command("table1", cls=ListsCommand)
 @_shared
 @click.option("--models", multiple=True, metavar="MODEL...", help="Some of the models; default all.")
 def table1_command(models: tuple[str, ...], as_json: bool, **options: Any) -> None:
@@ -125,7 +104,7 @@ def table1_command(models: tuple[str, ...], as_json: bool, **options: Any) -> No
     _each(options, as_json, lambda data: model_points(data.task, models), lambda found: _table1(found, models))
 
 
-@command.command("ablation", cls=_Lists)
+@command.command("ablation", cls=ListsCommand)
 @_shared
 @click.option("--models", multiple=True, metavar="MODEL...", help="GTEA variants to change.")
 @click.option(
@@ -148,7 +127,7 @@ def ablation_command(models: tuple[str, ...], axes: tuple[str, ...], as_json: bo
     _each(options, as_json, lambda data: points_of(asked), lambda found: _ablation(found, asked, words))
 
 
-@command.command("attention", cls=_Lists)
+@command.command("attention", cls=ListsCommand)
 @_shared
 @click.option("--models", multiple=True, metavar="MODEL...", help="Variants of GTEA; default gtea-l+t.")
 def attention_command(models: tuple[str, ...], as_json: bool, **options: Any) -> None:
@@ -325,51 +304,3 @@ def _say_where(paths: Sequence[Path], pictures: Sequence[Path]) -> None:
     click.echo(f"\nin {printable(str(paths[0].parent))}: {', '.join(path.name for path in paths)}")
     if not pictures:
         click.echo(MATPLOTLIB_MISSING)
-
-
-@contextlib.contextmanager
-def run_lines() -> Iterator[JobListener]:
-    """A line on standard error for every finished run; on a terminal also a bar for the running one."""
-    if not sys.stderr.isatty():
-        yield lambda standing: click.echo(run_line(standing), err=True) if standing.outcome else None
-        return
-    from rich.console import Console
-
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    with percent_bar(console) as bar:
-        task = bar.add_task("runs", total=None, figures="")
-
-        def show(standing: JobStatus) -> None:
-            if standing.outcome is not None:
-                console.print(run_line(standing), markup=False)
-            label = f"{standing.job.label}, {standing.job.repeat.label}"
-            figures = "" if standing.report is None else training_figures(standing.report)
-            bar.update(task, total=standing.total, completed=len(standing.outcomes), description=label, figures=figures)
-
-        yield show
-
-
-def run_line(standing: JobStatus) -> str:
-    """A run that has ended, and where the experiment stands."""
-    outcome = standing.outcome
-    assert outcome is not None
-    shown = [
-        f"{name.replace('_', ' ')} {outcome.test[name]:.4f}"
-        for name in ("accuracy", "macro_f1")
-        if name in outcome.test
-    ]
-    figures = ", ".join(shown) if outcome.state == "finished" else f"failed: {outcome.reason}"
-    left = "" if not standing.seconds_left else f"; about {duration(standing.seconds_left)} left"
-    count = f"[{len(standing.outcomes):>{len(str(standing.total))}}/{standing.total}]"
-    return printable(
-        f"{count} {outcome.data} {standing.job.label}, {outcome.label}: {figures}, {outcome.seconds:.0f} s{left}"
-    )
-
-
-def duration(seconds: float) -> str:
-    """A time span for people."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"

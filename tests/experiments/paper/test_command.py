@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from gtea.cli.reproduce import duration, spread
+from gtea.cli.option_lists import spread
+from gtea.cli.run_lines import duration
 
 Run = Callable[..., Any]
 Words = Callable[..., list[str]]

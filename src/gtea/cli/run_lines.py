@@ -1,0 +1,63 @@
+"""What ``gtea reproduce`` shows while it trains."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from gtea.cli.output import percent_bar, printable, training_figures
+
+if TYPE_CHECKING:
+    from gtea.experiments.runs.run_jobs import JobListener, JobStatus
+
+
+@contextlib.contextmanager
+def run_lines() -> Iterator[JobListener]:
+    """A line on standard error for every finished run; on a terminal also a bar for the running one."""
+    if not sys.stderr.isatty():
+        yield lambda standing: click.echo(run_line(standing), err=True) if standing.outcome else None
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    with percent_bar(console) as bar:
+        task = bar.add_task("runs", total=None, figures="")
+
+        def show(standing: JobStatus) -> None:
+            if standing.outcome is not None:
+                console.print(run_line(standing), markup=False)
+            label = f"{standing.job.label}, {standing.job.repeat.label}"
+            figures = "" if standing.report is None else training_figures(standing.report)
+            bar.update(task, total=standing.total, completed=len(standing.outcomes), description=label, figures=figures)
+
+        yield show
+
+
+def run_line(standing: JobStatus) -> str:
+    """A run that has ended, and where the experiment stands."""
+    outcome = standing.outcome
+    assert outcome is not None
+    shown = [
+        f"{name.replace('_', ' ')} {outcome.test[name]:.4f}"
+        for name in ("accuracy", "macro_f1")
+        if name in outcome.test
+    ]
+    figures = ", ".join(shown) if outcome.state == "finished" else f"failed: {outcome.reason}"
+    left = "" if not standing.seconds_left else f"; about {duration(standing.seconds_left)} left"
+    count = f"[{len(standing.outcomes):>{len(str(standing.total))}}/{standing.total}]"
+    return printable(
+        f"{count} {outcome.data} {standing.job.label}, {outcome.label}: {figures}, {outcome.seconds:.0f} s{left}"
+    )
+
+
+def duration(seconds: float) -> str:
+    """A time span for people."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
