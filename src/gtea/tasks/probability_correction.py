@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gtea.errors import UsageError
 from gtea.tasks.calibration import Calibration, fit_calibration
-from gtea.tasks.checked_json import read_numbers, read_object
+from gtea.tasks.checked_json import damaged, read_numbers, read_object
 from gtea.tasks.metrics import Floats
 from gtea.tasks.priors import correct_prior, priors_differ, undo_class_weights
 
@@ -65,13 +65,26 @@ class ProbabilityCorrection:
     def from_json(content: object) -> ProbabilityCorrection:
         """From a model's calibration.json. Raises a ModelError for content that ``to_json`` can't have returned."""
         fields = read_object("calibration", content, _FIELDS)
-        shares, class_weights, population = (
-            None if fields[name] is None else tuple(read_numbers(f"calibration.{name}", fields[name]))
-            for name in ("shares", "class_weights", "population")
+        shares = _read_shares("shares", fields["shares"])
+        class_weights, population = (
+            None if fields[name] is None else read(name, fields[name])
+            for name, read in (("class_weights", _read_weights), ("population", _read_shares))
         )
-        return ProbabilityCorrection(
-            shares or (), class_weights, Calibration.from_json(fields["calibration"]), population
-        )
+        for name, found in (("class_weights", class_weights), ("population", population)):
+            if found is not None and len(found) != len(shares):
+                raise damaged(f"calibration.{name}", f"must have {len(shares)} numbers, as many as shares", list(found))
+        return ProbabilityCorrection(shares, class_weights, Calibration.from_json(fields["calibration"]), population)
+
+
+def _read_shares(name: str, content: object) -> tuple[float, ...]:
+    shares = read_numbers(f"calibration.{name}", content, 0, 1)
+    if len(shares) < 2 or abs(sum(shares) - 1) > 1e-6:
+        raise damaged(f"calibration.{name}", "must be the shares of at least two classes, which sum to 1", list(shares))
+    return shares
+
+
+def _read_weights(name: str, content: object) -> tuple[float, ...]:
+    return read_numbers(f"calibration.{name}", content, 0)
 
 
 def fit_correction(
