@@ -34,18 +34,21 @@ def log_softmax(logits: Floats) -> Floats:
     return np.asarray(logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True))
 
 
-def favoured(rows: Floats, targets: Targets, counts: Floats) -> Floats:
-    """What weights are drawn to: softmax(2 l / sqrt(n)) of each model's own log-likelihood l."""
-    alone = [sum(c * row[k][y] for c, row, y in zip(counts, rows, targets, strict=True)) for k in range(rows.shape[1])]
-    return softmax(2 * np.array(alone) / np.sqrt(max(counts.sum(), 1)))
+def favoured(rows: Floats, targets: Targets, chosen: tuple[int, ...] = ()) -> Floats:
+    """What weights are drawn to: t_k exp(2 l_k / sqrt(n)) for the log-likelihood l_k of each model, summing to 1."""
+    n = len(targets)
+    alone = np.array([sum(row[k][y] for row, y in zip(rows, targets, strict=True)) for k in range(rows.shape[1])])
+    trust = np.array([n / (n + 200) if k in chosen else 1 for k in range(rows.shape[1])])
+    scores = trust * np.exp(2 * (alone - alone.max()) / np.sqrt(n))
+    return np.asarray(scores / scores.sum())
 
 
-def objective(weights: Floats, rows: Floats, targets: Targets, counts: Floats | None = None) -> float:
+def objective(weights: Floats, rows: Floats, targets: Targets, chosen: tuple[int, ...] = ()) -> float:
     """As in the module's docstring."""
-    counts = np.ones(len(targets)) if counts is None else counts
     mixed = log_softmax(np.einsum("k,nkc->nc", weights, rows))
-    likelihood = sum(c * row[y] for c, row, y in zip(counts, mixed, targets, strict=True))
-    return float(-likelihood + 10 * ((weights - favoured(rows, targets, counts)) ** 2).sum())
+    likelihood = sum(row[y] for row, y in zip(mixed, targets, strict=True))
+    shrinkage = 10 * (1 + 200 / len(targets))
+    return float(-likelihood + shrinkage * ((weights - favoured(rows, targets, chosen)) ** 2).sum())
 
 
 def by_grid(rows: Floats, targets: Targets, low: Floats, high: Floats, steps: int) -> Floats:
@@ -74,14 +77,14 @@ def test_no_point_of_a_dense_grid_is_better(num_models: int, steps: int, num_cla
 
 def by_descent(rows: Floats, targets: Targets) -> Floats:
     """Projected gradient descent with steps that can't overshoot, until nothing moves."""
-    start = favoured(rows, targets, np.ones(len(targets)))
+    start, pull = favoured(rows, targets), 20 * (1 + 200 / len(targets))
     # The largest curvature of a log-sum-exp is a quarter of the squared spread of what it sums.
     spread = (rows.max(axis=2) - rows.min(axis=2)).sum(axis=1)
-    step = 1 / ((spread**2).sum() / 4 + 20)
+    step = 1 / ((spread**2).sum() / 4 + pull)
     weights = start
     for _ in range(100_000):
         chances = softmax(np.einsum("k,nkc->nc", weights, rows))
-        slope = np.einsum("nc,nkc->k", chances - np.eye(rows.shape[2])[targets], rows) + 20 * (weights - start)
+        slope = np.einsum("nc,nkc->k", chances - np.eye(rows.shape[2])[targets], rows) + pull * (weights - start)
         moved = np.maximum(weights - step * slope, 0)
         if np.abs(moved - weights).max() < 1e-13:
             break
@@ -179,8 +182,21 @@ def test_a_weight_of_an_example_is_a_number_of_copies() -> None:
     rows, targets = examples(11, 50, 3, 3)
     times = np.random.default_rng(0).integers(0, 4, 50)
     repeated = blend_weights(np.repeat(rows, times, axis=0), np.repeat(targets, times))
-    np.testing.assert_allclose(blend_weights(rows, targets, times.astype(np.float64)), repeated, atol=1e-9)
-    np.testing.assert_allclose(blend_weights(rows, targets, np.ones(50)), blend_weights(rows, targets), atol=1e-12)
+    weighted = blend_weights(rows, targets, example_weights=times.astype(np.float64))
+    np.testing.assert_allclose(weighted, repeated, atol=1e-9)
+    same = blend_weights(rows, targets, example_weights=np.ones(50))
+    np.testing.assert_allclose(same, blend_weights(rows, targets), atol=1e-12)
+
+
+@pytest.mark.parametrize("num_examples", [10, 300])
+def test_a_model_whose_epoch_was_chosen_on_the_examples_is_trusted_less(num_examples: int) -> None:
+    rows, targets = examples(16, num_examples, 1, 2)
+    twins = np.repeat(rows, 2, axis=1)
+    found = blend_weights(twins, targets, chosen=[0])
+    assert found[0] < found[1]
+    best = objective(found, twins, targets, (0,))
+    for change in product((-1e-3, 0.0, 1e-3), repeat=2):
+        assert objective(np.maximum(found + change, 0), twins, targets, (0,)) >= best - 1e-9
 
 
 def test_the_order_of_examples_has_no_effect() -> None:

@@ -6,15 +6,16 @@ The weights are fitted by the log-likelihood of the validation part. Their sum i
 temperature of model k: a model that is too sure gets a smaller weight. They are drawn to weights that sum to 1 and
 favour the better models,
 
-    minimise  - sum_i log p(y_i)  +  10 sum_k (w_k - v_k)^2,   v = softmax(2 l / sqrt(n)),
+    minimise  - sum_i log p(y_i)  +  10 (1 + 200 / n) sum_k (w_k - v_k)^2,   v_k = t_k exp(2 l_k / sqrt(n)) / sum,
 
 where l_k is the log-likelihood of model k alone over the n examples: a difference that could be chance hardly counts.
-So a handful of validation examples can't decide much, and a few hundred can. The problem is convex.
+A model whose epoch was chosen on the same examples looks better there than it is. It gets t_k = n / (n + 200), any
+other t_k = 1. So a handful of validation examples decides little, and a few hundred do. The problem is convex.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import product
 
 import numpy as np
@@ -23,6 +24,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 _SHRINKAGE = 10.0
+_MANY = 200
+"""From about this many examples on, they decide."""
 _MAX_STEPS = 100
 _MAX_HALVINGS = 40
 _ENOUGH = 1e-4
@@ -44,13 +47,17 @@ class Blend(nn.Module):
         """Logits, [num_rows, num_classes], of log probabilities [num_rows, num_models, num_classes]."""
         return torch.einsum("k,nkc->nc", self.weights.to(log_probabilities), log_probabilities)
 
-    def fit(self, log_probabilities: Floats, targets: NDArray[np.int64], example_weights: Floats | None = None) -> None:
-        """Fit the weights to the classes of validation examples."""
-        self.weights = torch.from_numpy(blend_weights(log_probabilities, targets, example_weights)).to(self.weights)
+    def fit(self, log_probabilities: Floats, targets: NDArray[np.int64], chosen: Sequence[int] = ()) -> None:
+        """Fit the weights to the classes of validation examples. The arguments are those of ``blend_weights``."""
+        self.weights = torch.from_numpy(blend_weights(log_probabilities, targets, chosen)).to(self.weights)
 
 
 def blend_weights(
-    log_probabilities: Floats, targets: NDArray[np.int64], example_weights: Floats | None = None
+    log_probabilities: Floats,
+    targets: NDArray[np.int64],
+    chosen: Sequence[int] = (),
+    *,
+    example_weights: Floats | None = None,
 ) -> Floats:
     """The weight of each model, by Newton's method for all weights at once.
 
@@ -59,25 +66,30 @@ def blend_weights(
     Args:
         log_probabilities: [num_examples, num_models, num_classes], finite.
         targets: The class of each example.
+        chosen: The models whose epoch was chosen on the same examples.
         example_weights: The weight of each example; 1 if None.
     """
     counts = np.ones(len(targets)) if example_weights is None else np.asarray(example_weights, dtype=np.float64)
     of_target = log_probabilities[np.arange(len(targets)), :, targets]
-    favoured = _softmax(2 * (counts @ of_target)[None] / np.sqrt(max(counts.sum(), 1.0)))[0]
+    total = max(counts.sum(), 1.0)
+    shrinkage = _SHRINKAGE * (1 + _MANY / total)
+    trust = np.ones(log_probabilities.shape[1])
+    trust[list(chosen)] = total / (total + _MANY)
+    favoured = _softmax((np.log(trust) + 2 * (counts @ of_target) / np.sqrt(total))[None])[0]
 
     def loss(weights: Floats) -> float:
         mixed = np.einsum("k,nkc->nc", weights, log_probabilities)
         likelihoods = of_target @ weights - np.logaddexp.reduce(mixed, axis=1)
-        return float(_SHRINKAGE * ((weights - favoured) ** 2).sum() - counts @ likelihoods)
+        return float(shrinkage * ((weights - favoured) ** 2).sum() - counts @ likelihoods)
 
     weights: Floats = favoured.copy()
     for _ in range(_MAX_STEPS):
         chances = _softmax(np.einsum("k,nkc->nc", weights, log_probabilities))
         means = np.einsum("nc,nkc->nk", chances, log_probabilities)
-        slope = counts @ (means - of_target) + 2 * _SHRINKAGE * (weights - favoured)
+        slope = counts @ (means - of_target) + 2 * shrinkage * (weights - favoured)
         apart = log_probabilities - means[..., None]
         curvature = np.einsum("n,nc,njc,nkc->jk", counts, chances, apart, apart, optimize=True)
-        curvature += 2 * _SHRINKAGE * np.eye(len(weights))
+        curvature += 2 * shrinkage * np.eye(len(weights))
         step = _quadratic_minimum(curvature, curvature @ weights - slope) - weights
         moved = _descend(loss, weights, step, float(slope @ step))
         if np.abs(moved - weights).max() < _TOLERANCE:

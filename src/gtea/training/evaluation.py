@@ -22,7 +22,6 @@ from gtea.tasks.metrics import (
     brier,
     expected_calibration_error,
     log_likelihood,
-    multiclass_calibration_error,
     reliability_curve,
 )
 from gtea.tasks.priors import softmax
@@ -87,7 +86,7 @@ def blended(
         targets: The classes of the validation examples.
     """
     validation = by_model["validation"]
-    network.blend.fit(validation, targets)
+    network.blend.fit(validation, targets, chosen=[0])
     weights = network.blend.weights.cpu().numpy()
     # The trees alone get weights of their own: what they would have had without the network.
     tree_weights = blend_weights(validation[:, 1:], targets)
@@ -168,14 +167,18 @@ def _difference(measures: Measures, targets: NDArray[np.int64], one: Floats, oth
 
 
 def _calibration_figures(measures: Measures, targets: NDArray[np.int64], probabilities: Floats) -> dict[str, Any]:
-    """Log loss, Brier score, calibration error and, for two classes, the reliability curve."""
+    """Log loss, Brier score, calibration error and reliability curve of the positive class.
+
+    With more than two classes, those of the predicted class and whether it is right, without a Brier score.
+    """
     figures: dict[str, Any] = {"log_loss": -log_likelihood(targets, probabilities)}
     if measures.positive is None:
-        return figures | {"calibration_error": multiclass_calibration_error(targets, probabilities)}
-    truth, chances = targets == measures.positive, probabilities[:, measures.positive]
+        truth, chances = probabilities.argmax(axis=1) == targets, probabilities.max(axis=1)
+    else:
+        truth, chances = targets == measures.positive, probabilities[:, measures.positive]
+        figures["brier"] = brier(truth, chances)
     curve = reliability_curve(truth, chances)
     return figures | {
-        "brier": brier(truth, chances),
         "calibration_error": expected_calibration_error(truth, chances),
         "reliability": {
             "predicted": curve.mean_predicted.tolist(),
