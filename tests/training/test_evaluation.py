@@ -69,7 +69,7 @@ def test_the_test_part_chooses_nothing(num_classes: int) -> None:
         None,
         replace(test, targets=np.roll(test.targets, 1)),
         replace(test, probabilities=np.roll(test.probabilities, 1, axis=0)),
-        replace(test, halves={name: test.probabilities for name in test.halves}),
+        replace(test, halves=dict.fromkeys(test.halves, test.probabilities)),
         part(2, 50, num_classes, sharp=0.1, halves=True),
     ]
     for other in others:
