@@ -34,6 +34,7 @@ from gtea.store.time_units import Instant
 from gtea.training.fit import Task, train_task
 from gtea.training.loop import no_report
 from gtea.training.model_card import model_card
+from gtea.training.reliability_figure import reliability_figure
 
 GraphLike = Store | str | os.PathLike[str]
 
@@ -143,7 +144,8 @@ class GTEAEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         folder = Path(path).absolute()
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise UsageError(f"{folder}: exists. Choose another path.")
-        save_model(folder, self.model_.saved, model_card(self.model_.saved))
+        saved = self.model_.saved
+        save_model(folder, saved, model_card(saved), reliability_figure(saved))
 
     @classmethod
     def from_saved(cls, saved: SavedModel, graph: GraphLike, as_of: Instant | None, device: str) -> Self:

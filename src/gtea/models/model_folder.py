@@ -8,6 +8,7 @@
     MODEL/predictions.parquet   the validation and test examples and their probabilities
     MODEL/metrics.json          the metrics and the data they were measured on
     MODEL/MODEL_CARD.md         the same for people
+    MODEL/reliability.svg       predicted probabilities against observed shares, before and after calibration
     MODEL/manifest.json         sha256 of each file, the data's digest, seed, threads, versions; written last
 
 A folder without a manifest is an unfinished run. It may contain checkpoints.
@@ -37,8 +38,8 @@ _READABLE = (2, 3, 4, FORMAT_VERSION)
 MANIFEST = "manifest.json"
 _FILES = ("model.safetensors", "config.json", "preprocessing.json", "metrics.json", "MODEL_CARD.md")
 _WEIGHTS, _CONFIG, _PREPROCESSING, _METRICS, _CARD = _FILES
-_OPTIONAL = ("calibration.json", "thresholds.json", "predictions.parquet")
-_CALIBRATION, _THRESHOLDS, _PREDICTIONS = _OPTIONAL
+_OPTIONAL = ("calibration.json", "thresholds.json", "predictions.parquet", "reliability.svg")
+_CALIBRATION, _THRESHOLDS, _PREDICTIONS, _FIGURE = _OPTIONAL
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,13 @@ class SavedModel:
     """The examples of the validation and test parts."""
 
 
-def save_model(folder: Path, model: SavedModel, card: str) -> None:
-    """Write a model. The manifest is written last and marks it as complete."""
+def save_model(folder: Path, model: SavedModel, card: str, figure: str | None = None) -> None:
+    """Write a model. The manifest is written last and marks it as complete.
+
+    Args:
+        card: The text of MODEL_CARD.md.
+        figure: The text of reliability.svg, if there is one.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     contents = {
         _WEIGHTS: save_tensors(model.weights),
@@ -75,6 +81,8 @@ def save_model(folder: Path, model: SavedModel, card: str) -> None:
             contents[name] = _json(document)
     if model.predictions is not None:
         contents[_PREDICTIONS] = _parquet(model.predictions)
+    if figure is not None:
+        contents[_FIGURE] = figure.encode()
     for name, content in contents.items():
         with atomic_write(folder / name) as stream:
             stream.write(content)

@@ -37,6 +37,7 @@ from gtea.training.evaluation import Evaluation
 from gtea.training.loop import TrainingListener, train
 from gtea.training.model_card import model_card
 from gtea.training.objective import Objective
+from gtea.training.reliability_figure import reliability_figure
 from gtea.training.results import TaskOutputs
 
 Network = TypeVar("Network", bound=nn.Module)
@@ -100,7 +101,7 @@ def train_task(task: Task[Network], listener: TrainingListener, *, resume: bool 
     fitted = _fit(task, listener, resume=resume)
     evaluation = task.evaluate(fitted.network, fitted.preprocessing)
     model = task.with_decisions(_saved_model(task, fitted, evaluation, time.monotonic() - started))
-    save_model(task.folder, model, model_card(model))
+    save_model(task.folder, model, model_card(model), reliability_figure(model))
     run_record.discard_checkpoint(task.folder)
     return model
 
