@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import torch
 from numpy.typing import NDArray
+from safetensors.torch import save
 from tests.training.test_baselines import CPU, SMALL, habits, labels_in, payers, stored
 
-from gtea.config import ModelConfig, RunConfig, read_config
+from gtea.config import InputSpec, ModelConfig, RunConfig, read_config
 from gtea.errors import ModelError
+from gtea.features.neighbour_labels import NeighbourLabelShares
+from gtea.features.node_features import NodeFeatures
+from gtea.features.pair_statistics import PAIR_STATISTICS, PairStatistics
 from gtea.features.preprocessing import Preprocessing
-from gtea.models.model_folder import FORMAT_VERSION, load_model
+from gtea.features.scaling import RankScaler, fit_ranks
+from gtea.models.boosted_trees import BoostedTrees, PairBoostedTrees
+from gtea.models.model_folder import FORMAT_VERSION, SavedModel, load_model
 from gtea.models.registry import default_config, model_config
 from gtea.scoring.scorer import LinkModel, NodeModel
+from gtea.store.graph import graph_of
 from gtea.store.store import Store
+from gtea.store.view import View
 from gtea.tasks.labels import positive_class
 from gtea.tasks.link_split import split_links
 from gtea.tasks.splits import temporal_split
@@ -65,14 +75,17 @@ def link_model(visits: Store, folder: Path, name: str, *settings: str) -> Path:
     return folder
 
 
-def node_scores(folder: Path, shops: Store) -> NDArray[np.float64]:
-    return NodeModel.open(folder, CPU).probabilities(shops, shops.end, np.arange(shops.num_nodes))
+def node_scores(model: NodeModel, shops: Store) -> NDArray[np.float64]:
+    return model.probabilities(shops, shops.end, np.arange(shops.num_nodes))
 
 
-def link_scores(folder: Path, visits: Store) -> NDArray[np.float64]:
+def some_pairs(visits: Store) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     src = np.array([visits.node(f"u{user:02}") for user in range(24)])
-    dst = np.array([visits.node(f"i{user % 6}") for user in range(24)])
-    return LinkModel.open(folder, CPU).probabilities(visits, visits.end, src, dst)
+    return src, np.array([visits.node(f"i{user % 6}") for user in range(24)])
+
+
+def link_scores(model: LinkModel, visits: Store) -> NDArray[np.float64]:
+    return model.probabilities(visits, visits.end, *some_pairs(visits))
 
 
 def renamed(content: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
@@ -90,20 +103,66 @@ def rewrite(folder: Path, version: int, **files: dict[str, Any]) -> None:
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
-def as_old(folder: Path, version: int, model: dict[str, Any] | None = None, **features: Any) -> None:
-    """Write a model as gtea 0.1 did.
+OLD_FILES = {"model.safetensors", "config.json", "preprocessing.json", "metrics.json", "MODEL_CARD.md"}
+
+
+def of_gtea_0_1(model: SavedModel, trees: BoostedTrees | None, pairs: RankScaler | None) -> SavedModel:
+    """A model without what gtea 0.1 did not know, in the current names.
 
     Args:
-        model: More settings of the model, as they were.
+        trees: The only set of trees, if the model is a hybrid: it read all node features and neighbour labels, or the
+            ranks of pair statistics in clock time.
+        pairs: Ranks of these statistics, if the model reads them.
+    """
+    config, preprocessing = (json.loads(json.dumps(part)) for part in (model.config, model.preprocessing))
+    for name in ("d_tree_inputs", "d_own_features"):
+        del config["input"][name]
+    for name in ("tree_nodes", "events_per_unit"):
+        del preprocessing[name]
+    for name in ("partners", "rhythm"):
+        del preprocessing["nodes"][name]
+    preprocessing["pair_statistics"] = None if pairs is None else json.loads(json.dumps(pairs.to_json()))
+    weights = model.weights
+    if trees is not None:
+        added = ("blend.", "tree.", "wide_tree.")
+        weights = {name: tensor for name, tensor in weights.items() if not name.startswith(added)}
+        weights |= {f"tree.{name}": tensor for name, tensor in trees.state_dict().items()}
+    metrics = {"threshold": 0.4, **model.metrics} if config["task"] == "links" else model.metrics
+    return SavedModel(weights, config, preprocessing, metrics, model.facts)
+
+
+def write_old(
+    folder: Path, model: SavedModel, version: int, settings: dict[str, Any] | None = None, **features: Any
+) -> None:
+    """Write a model into the folder of a new one, as gtea 0.1 did.
+
+    Args:
+        settings: More settings of the model, as they were.
         features: More settings of the features, as they were.
     """
-    config, preprocessing = (json.loads((folder / f"{name}.json").read_text()) for name in ("config", "preprocessing"))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    for name in set(manifest["files"]) - OLD_FILES:
+        (folder / name).unlink()
+        del manifest["files"][name]
+    (folder / "model.safetensors").write_bytes(save(model.weights))
+    manifest["files"]["model.safetensors"] = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    config, preprocessing = (json.loads(json.dumps(part)) for part in (model.config, model.preprocessing))
+    if version < 4:
+        config, preprocessing = in_old_names(config, preprocessing, version, settings or {}, features)
+    rewrite(folder, version, config=config, preprocessing=preprocessing, metrics=model.metrics)
+
+
+def in_old_names(
+    config: dict[str, Any], preprocessing: dict[str, Any], version: int, model: dict[str, Any], features: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Those of formats 2 and 3."""
     run = config["run"]
     if run["model"]["family"] == "hybrid":
         run["model"] |= {"family": "gtea", "tree_beside": True}
     elif version == 3:
         run["model"]["tree_beside"] = False
-    run["model"] |= model or {}
+    run["model"] |= model
     run["features"] = {**renamed(run["features"], OLD_FEATURES), "gaps": True, **features}
     run["train"] |= {"workers": 1, "checkpoint_seconds": 30.0, "clip_norm": 5.0}
     run["split"] |= {"kind": "temporal", "folds": 5, "fold": 0, "graph_fraction": 0.5}
@@ -115,46 +174,161 @@ def as_old(folder: Path, version: int, model: dict[str, Any] | None = None, **fe
     events = preprocessing["events"]
     events["clock"] = events.pop("time_origin")
     events["with_gap"] = True
-    rewrite(folder, version, config=config, preprocessing=preprocessing)
+    return config, preprocessing
 
 
+def same(found: SavedModel, expected: SavedModel) -> None:
+    """That a model was read as it was, whatever the names were then."""
+    assert InputSpec(**found.config["input"]) == InputSpec(**expected.config["input"])
+    assert found.config["run"] == expected.config["run"]
+    assert Preprocessing.from_json(found.preprocessing) == Preprocessing.from_json(expected.preprocessing)
+    assert (found.calibration, found.thresholds, found.predictions) == (None, None, None)
+
+
+@pytest.mark.parametrize("version", [2, 3, 4])
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
-        ("hybrid", ()),
-        ("hybrid", ("features.neighbour_labels=true", "features.rank_inputs=true", "features.recency=true")),
         ("gtea-tx+t", ("features.rank_inputs=true", "features.time_origin=calendar", "features.net_flow=false")),
         ("gcn", ()),
         ("tree", ("features.neighbour_labels=true",)),
     ],
 )
-def test_account_models_of_format_3_score_as_before(
-    shops: Store, tmp_path: Path, name: str, settings: tuple[str, ...]
+def test_old_account_models_score_as_before(
+    shops: Store, tmp_path: Path, name: str, settings: tuple[str, ...], version: int
 ) -> None:
     folder = node_model(shops, tmp_path / "m", name, *settings)
-    now, scores = load_model(folder), node_scores(folder, shops)
-    as_old(folder, 3)
-    then = load_model(folder)
-    assert then.config == now.config
-    assert Preprocessing.from_json(then.preprocessing) == Preprocessing.from_json(now.preprocessing)
-    assert node_scores(folder, shops).tobytes() == scores.tobytes()
+    old = of_gtea_0_1(load_model(folder), None, None)
+    scores = node_scores(NodeModel(old, CPU), shops)
+    write_old(folder, old, version)
+    assert {path.name for path in folder.iterdir()} >= OLD_FILES
+    same(load_model(folder), old)
+    model = NodeModel.open(folder, CPU)
+    assert node_scores(model, shops).tobytes() == scores.tobytes()
+    assert model.threshold is None
+    assert model.decide(scores).tolist() == scores.argmax(axis=1).tolist()
 
 
-@pytest.mark.parametrize("name", ["hybrid", "gtea-l", "tgat", "tree", "edgebank"])
-def test_link_models_of_format_3_score_as_before(visits: Store, tmp_path: Path, name: str) -> None:
+def raw_logits(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(np.log(probabilities[:, 1]) - np.log(probabilities[:, 0]))
+
+
+def as_gtea(model: SavedModel) -> SavedModel:
+    """The network of a hybrid alone."""
+    weights = {name: tensor for name, tensor in model.weights.items() if not name.startswith(("tree.", "blend."))}
+    run = {**model.config["run"], "model": {**model.config["run"]["model"], "family": "gtea"}}
+    return replace(model, weights=weights, config={**model.config, "run": run})
+
+
+@pytest.mark.parametrize("version", [3, 4])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ("features.neighbour_labels=false",),
+        ("features.neighbour_labels=true", "features.rank_inputs=true", "features.recency=true"),
+    ],
+)
+def test_old_hybrids_of_accounts_are_the_mean_of_their_logits(
+    shops: Store, tmp_path: Path, settings: tuple[str, ...], version: int
+) -> None:
+    folder = node_model(shops, tmp_path / "m", "hybrid", *settings)
+    new = load_model(folder)
+    rows = old_tree_inputs(new, shops.as_of(None), np.arange(shops.num_nodes))
+    trees = BoostedTrees(rows.shape[1], 2, 0)
+    labels = labels_in(shops)
+    trees.fit(rows[labels.nodes], torch.from_numpy(labels.targets), torch.ones(len(labels.nodes)))
+    old = of_gtea_0_1(new, trees, None)
+    write_old(folder, old, version)
+    same(load_model(folder), old)
+    model = NodeModel.open(folder, CPU)
+    network = raw_logits(node_scores(NodeModel(as_gtea(old), CPU), shops))
+    leaves = trees(rows).clamp(-12, 12).numpy()
+    expected = (network + leaves[:, 1] - leaves[:, 0]) / 2
+    np.testing.assert_allclose(raw_logits(node_scores(model, shops)), expected, atol=1e-4)
+    assert model.threshold is None
+
+
+def old_tree_inputs(model: SavedModel, view: View, nodes: NDArray[np.int64]) -> torch.Tensor:
+    """All node features and neighbour labels of the network."""
+    fitted = Preprocessing.from_json(model.preprocessing)
+    columns: list[NDArray[Any]] = [NodeFeatures(view, fitted.nodes).compute(nodes)]
+    if fitted.neighbour_labels is not None:
+        columns.append(NeighbourLabelShares(view, fitted.neighbour_labels).rows(nodes).astype(np.float32))
+    return torch.from_numpy(np.concatenate(columns, axis=1))
+
+
+def clock_statistics(model: SavedModel, view: View) -> PairStatistics:
+    """Pair statistics as they were: in seconds or steps, not in events."""
+    fitted = Preprocessing.from_json(model.preprocessing)
+    return PairStatistics(graph_of(view), fitted.times.stored_per_unit(view.store.unit))
+
+
+def clock_ranks(model: SavedModel, visits: Store) -> RankScaler | None:
+    if model.preprocessing["pair_statistics"] is None:
+        return None
+    view = visits.as_of(visits.end)
+    ends = (end.astype(np.int64) for end in (view.arrays.edge_a, view.arrays.edge_b))
+    return fit_ranks(PAIR_STATISTICS, clock_statistics(model, view).rows(*ends), with_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [*((name, 3) for name in ("gtea-l", "tgat", "tree", "edgebank")), ("gtea-l", 2), ("gtea-l", 4), ("tree", 4)],
+)
+def test_old_link_models_score_as_before(visits: Store, tmp_path: Path, name: str, version: int) -> None:
     folder = link_model(visits, tmp_path / "m", name)
-    now, scores = load_model(folder), link_scores(folder, visits)
-    as_old(folder, 3)
-    assert load_model(folder).config == now.config
-    assert link_scores(folder, visits).tobytes() == scores.tobytes()
+    new = load_model(folder)
+    old = of_gtea_0_1(new, None, clock_ranks(new, visits))
+    scores = link_scores(LinkModel(old, CPU), visits)
+    write_old(folder, old, version)
+    same(load_model(folder), old)
+    model = LinkModel.open(folder, CPU)
+    assert link_scores(model, visits).tobytes() == scores.tobytes()
+    assert model.threshold is None
+    view = visits.as_of(200)
+    made = model.preprocessing.pair_statistics_of(view).rows(*some_pairs(visits))
+    np.testing.assert_array_equal(made, clock_statistics(old, view).rows(*some_pairs(visits)))
+    assert not np.array_equal(
+        made, Preprocessing.from_json(new.preprocessing).pair_statistics_of(view).rows(*some_pairs(visits))
+    )
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_old_hybrids_of_links_are_the_mean_of_their_logits(visits: Store, tmp_path: Path, version: int) -> None:
+    folder = link_model(visits, tmp_path / "m", "hybrid")
+    new = load_model(folder)
+    scaler = clock_ranks(new, visits)
+    assert scaler is not None
+    view, (src, dst) = visits.as_of(visits.end), some_pairs(visits)
+    rows = torch.from_numpy(scaler.transform(clock_statistics(new, view).rows(src, dst)))
+    trees = PairBoostedTrees(len(PAIR_STATISTICS), 0)
+    trees.fit(rows.repeat(3, 1), torch.arange(72) % 24 % 2, torch.ones(72))
+    old = of_gtea_0_1(new, trees, scaler)
+    write_old(folder, old, version)
+    same(load_model(folder), old)
+    network = link_scores(LinkModel(as_gtea(old), CPU), visits)
+    expected = (np.log(network) - np.log1p(-network) + trees(rows).clamp(-12, 12).numpy()) / 2
+    found = link_scores(LinkModel.open(folder, CPU), visits)
+    np.testing.assert_allclose(np.log(found) - np.log1p(-found), expected, atol=1e-4)
+
+
+def test_files_that_an_old_manifest_does_not_name_are_not_read(folder: Path) -> None:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    for name in set(manifest["files"]) - OLD_FILES:
+        del manifest["files"][name]
+        (folder / name).write_text("{")
+    manifest["format_version"] = 4
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    assert load_model(folder).calibration is None
 
 
 def test_models_of_format_2_open_unless_their_trees_came_first(shops: Store, tmp_path: Path) -> None:
     folder = node_model(shops, tmp_path / "m", "gtea-l+t")
-    now, scores = NodeModel.open(folder, CPU), node_scores(folder, shops)
-    as_old(folder, 2, {"tree_first": False})
-    assert NodeModel.open(folder, CPU).config == now.config
-    assert node_scores(folder, shops).tobytes() == scores.tobytes()
+    old = of_gtea_0_1(load_model(folder), None, None)
+    scores = node_scores(NodeModel(old, CPU), shops)
+    write_old(folder, old, 2, {"tree_first": False})
+    same(load_model(folder), old)
+    assert node_scores(NodeModel.open(folder, CPU), shops).tobytes() == scores.tobytes()
 
 
 @pytest.mark.parametrize(("model", "features"), [({"tree_first": True}, {}), ({}, {"gaps": False})])
@@ -162,7 +336,7 @@ def test_settings_that_are_gone_are_refused(
     shops: Store, tmp_path: Path, model: dict[str, Any], features: dict[str, Any]
 ) -> None:
     folder = node_model(shops, tmp_path / "m", "gtea-l+t")
-    as_old(folder, 2, model, **features)
+    write_old(folder, of_gtea_0_1(load_model(folder), None, None), 2, model, **features)
     with pytest.raises(
         ModelError,
         match=r"was trained by an early version of gtea with settings that no longer exist\. .* train it again",
@@ -173,7 +347,8 @@ def test_settings_that_are_gone_are_refused(
 def test_the_earliest_models_say_less(visits: Store, tmp_path: Path) -> None:
     """Before there were ``flows``, ``clock``, ``with_none`` and neighbour labels."""
     folder = link_model(visits, tmp_path / "m", "gtea-l", "features.net_flow=false")
-    as_old(folder, 2)
+    new = load_model(folder)
+    write_old(folder, of_gtea_0_1(new, None, clock_ranks(new, visits)), 2)
     config, preprocessing = (json.loads((folder / f"{name}.json").read_text()) for name in ("config", "preprocessing"))
     for name in ("flows", "clock", "known"):
         del config["run"]["features"][name]
@@ -188,7 +363,7 @@ def test_the_earliest_models_say_less(visits: Store, tmp_path: Path) -> None:
     assert scaler is not None
     assert not scaler.with_nan
     assert scaler.transform(np.full((1, len(scaler.names)), np.inf)).max() == 1
-    assert np.isfinite(link_scores(folder, visits)).all()
+    assert np.isfinite(link_scores(found, visits)).all()
 
 
 @pytest.fixture(scope="module")
@@ -205,17 +380,44 @@ def folder(trained: dict[str, bytes], tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    "file", ["model.safetensors", "config.json", "preprocessing.json", "metrics.json", "MODEL_CARD.md"]
-)
+NEW_FILES = ("calibration.json", "thresholds.json", "predictions.parquet")
+
+
+def test_the_manifest_has_the_digest_of_every_file(folder: Path) -> None:
+    digests = json.loads((folder / "manifest.json").read_text())["files"]
+    assert set(digests) >= {*OLD_FILES, *NEW_FILES}
+    for name, digest in digests.items():
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+
+
+@pytest.mark.parametrize("file", [*sorted(OLD_FILES), *NEW_FILES])
 def test_a_model_that_was_tampered_with_is_refused(folder: Path, file: str) -> None:
     path = folder / file
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(ModelError, match="was changed or truncated"):
-        NodeModel.open(folder, CPU)
+    content = path.read_bytes()
+    changed = bytearray(content)
+    changed[len(content) // 2] ^= 1
+    for spoilt in (bytes(changed), content[:-1], content + b" "):
+        path.write_bytes(spoilt)
+        with pytest.raises(ModelError, match=f"{file}: was changed or truncated"):
+            NodeModel.open(folder, CPU)
     path.unlink()
-    with pytest.raises(ModelError, match="is missing from the model"):
+    with pytest.raises(ModelError, match=f"{file}: is missing from the model"):
         NodeModel.open(folder, CPU)
+
+
+def test_what_is_saved_comes_back(shops: Store, tmp_path: Path) -> None:
+    labels = labels_in(shops)
+    config = read_config(None, QUICK, default_config(model_config("tree"), "nodes"))
+    split, positive = temporal_split(labels, shops), positive_class(labels, "big")
+    made = train_task(NodeTask(shops, labels, positive, split, config, tmp_path / "m", CPU), no_report)
+    found = load_model(tmp_path / "m")
+    assert found.weights.keys() == made.weights.keys()
+    assert all(torch.equal(found.weights[name], tensor) for name, tensor in made.weights.items())
+    for name in ("config", "preprocessing", "metrics", "facts", "calibration", "thresholds"):
+        assert getattr(found, name) == json.loads(json.dumps(getattr(made, name))), name
+    assert found.predictions is not None
+    assert found.predictions.equals(cast(Any, made.predictions))
+    assert found.predictions.equals(pq.read_table(tmp_path / "m" / "predictions.parquet"))
 
 
 def test_a_model_of_a_newer_version_is_refused(folder: Path) -> None:
@@ -224,7 +426,7 @@ def test_a_model_of_a_newer_version_is_refused(folder: Path) -> None:
     assert current in manifest.read_text()
     manifest.write_text(manifest.read_text().replace(current, '"format_version": 9'))
     with pytest.raises(
-        ModelError, match=r"has format version 9, and this gtea reads 2 and 3 and 4\. Use the gtea that"
+        ModelError, match=r"has format version 9, and this gtea reads 2 and 3 and 4 and 5\. Use the gtea that"
     ):
         NodeModel.open(folder, CPU)
 
