@@ -52,9 +52,9 @@ def command(
 ) -> None:
     """Score the accounts of STORE with MODEL, the most suspicious first; or pairs, the most likely first.
 
-    Columns: account, score, rank, the probability of each class, alert: whether it is at or above the model's
-    threshold, and active: false for an account without an event before --as-of, of which nothing is known. An account
-    that training never saw is scored like any other. With --pairs: src, dst, score, rank, active.
+    Columns: account, score, rank, the probability of each class, alert: whether the score is at or above the model's
+    threshold, and active: false for an account without an event before --as-of, of which nothing is known: it is no
+    alert. An account that training never saw is scored like any other. With --pairs: src, dst, score, rank, active.
 
     Scores are exact: they read all neighbours of all neighbours, and no seed changes them. With --cache, a killed run
     resumes.

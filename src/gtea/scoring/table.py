@@ -169,6 +169,7 @@ def _ranked(
     for place, name in enumerate(model.classes):
         columns[f"p_{name}"] = probabilities[order, place]
     if model.threshold is not None:
-        columns["alert"] = (scores >= model.threshold.value)[order]
+        # An account of which nothing is known is no reason to act, and no budget is spent on it.
+        columns["alert"] = ((scores >= model.threshold.value) & active)[order]
     columns["active"] = active[order]
     return pa.table(columns)

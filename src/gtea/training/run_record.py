@@ -55,14 +55,21 @@ def begin(folder: Path, run: RunIdentity) -> None:
 
 
 def resume(folder: Path, run: RunIdentity) -> None:
-    """Raise unless the folder holds a run with the same identity."""
+    """Raise unless the folder holds a run with the same identity.
+
+    What was asked of decisions has no part in the weights, and can be why a run stopped: a precision that the trained
+    model does not reach. So it may change until the run has finished, and is noted in run.json.
+    """
     try:
         stored = dict(json.loads((folder / RUN).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
         raise ModelError(
             f"{folder}: holds no run to resume ({RUN} can't be read). Check the path, or start a run with --out."
         ) from error
-    require_same(folder, stored, run.to_json())
+    current = stored if finished(folder) else _with_decisions(stored, run.task)
+    require_same(folder, current, run.to_json())
+    if current != stored:
+        write_json(folder / RUN, {**stored, "task": run.task})
 
 
 def require_same(folder: Path, stored: Mapping[str, Any], requested: Mapping[str, Any]) -> None:
@@ -96,6 +103,15 @@ def versions() -> dict[str, str]:
 def threads() -> int:
     """Return the number of torch threads. Sums are bit-identical only with the same number of threads."""
     return torch.get_num_threads()
+
+
+def _with_decisions(stored: Mapping[str, Any], task: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the stored run with the decisions of a task."""
+    before = stored.get("task")
+    if not isinstance(before, dict):
+        return dict(stored)
+    others = {name: value for name, value in before.items() if name != "decisions"}
+    return {**stored, "task": others | {name: task[name] for name in ("decisions",) if name in task}}
 
 
 def _is_free(folder: Path) -> bool:
