@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gtea.features import node_blocks
 from gtea.features.account_statistics import statistic_names, statistics
 from gtea.store.memory import store_in_memory
 from gtea.store.store import Store
@@ -66,6 +67,32 @@ def test_a_row_does_not_depend_on_the_others(random_store: Callable[..., Store])
     together = statistics(view, np.arange(view.store.num_nodes))
     for node in (0, 3, 17):
         assert statistics(view, np.array([node])).tobytes() == together[node].tobytes()
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_accounts_with_more_events_than_fit_into_the_first_buffer(
+    random_store: Callable[..., Store], directed: bool
+) -> None:
+    view = random_store(num_events=9_000, directed=directed).as_of(150)
+    names = statistic_names(view.store.features)
+    nodes = np.array([view.store.node(f"account-{i}") for i in (9, 0, 1)])
+    wanted = [by_hand(view, node) for node in nodes]
+    assert max(own["both_count"] for own in wanted) > 1_024
+    for row, own in zip(statistics(view, nodes), wanted, strict=True):
+        np.testing.assert_allclose(row, [own[name] for name in names], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_the_number_of_threads_changes_no_byte(
+    random_store: Callable[..., Store], directed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = random_store(num_events=5_000, num_accounts=700, directed=directed).as_of(150)
+    wanted = statistics(view, np.arange(view.store.num_nodes))
+    monkeypatch.setattr(node_blocks, "_BLOCK", 37)
+    monkeypatch.setattr(node_blocks, "_MANY", 74)
+    for threads in ("1", "2", "5"):
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        assert statistics(view, np.arange(view.store.num_nodes)).tobytes() == wanted.tobytes()
 
 
 def test_deviations_of_large_amounts_do_not_cancel() -> None:

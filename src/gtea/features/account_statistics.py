@@ -14,11 +14,14 @@ zeros.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gtea.features.node_blocks import fill_rows, node_threads
+from gtea.features.short_sorts import distinct, sort_both
 from gtea.runtime.jit import jit
 from gtea.store.graph import Graph, graph_of, visible_events, visible_slots
 from gtea.store.time_units import stored_per_second
@@ -43,8 +46,8 @@ _SUM, _MEAN, _STD, _MIN, _MAX = range(5)
 _NET_FLOW = ("net", "left")
 _MIN_NET_SHARE = 1e-6
 """Smaller relative differences are rounding errors of float32 amounts."""
-_SHORT = 24
-"""Up to this length, insertion sort and linear search are faster than allocating memory."""
+_ROOM = 1024
+"""The events that a buffer holds at first. It grows with the largest account: counting before reading takes longer."""
 
 
 def statistic_names(features: Sequence[str]) -> tuple[str, ...]:
@@ -66,26 +69,27 @@ def without_recency(names: Sequence[str]) -> tuple[str, ...]:
 
 def statistics(view: View, nodes: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
     """One row per node; the columns are ``statistic_names(view.store.features)``."""
-    return _statistics(graph_of(view), np.asarray(nodes, dtype=np.int64), stored_per_second(view.store.unit))
+    fill = partial(_fill, graph_of(view), stored_per_second(view.store.unit))
+    return fill_rows(fill, nodes, len(statistic_names(view.store.features)), node_threads(len(nodes)))
 
 
 @jit
-def _statistics(graph: Graph, nodes: NDArray[np.int64], per_second: int) -> NDArray[np.float64]:
+def _fill(graph: Graph, per_second: int, nodes: NDArray[np.int64], rows: NDArray[np.float64]) -> None:
     num_features = graph.event_features.shape[1]
     width = len(_EVENT_STATISTICS) + len(_FEATURE_STATISTICS) * num_features
-    rows = np.zeros((len(nodes), 3 * width + len(_NET_FLOW) * num_features), dtype=np.float64)
-    # One buffer for all nodes: most have a handful of events, and an allocation costs more than counting them.
-    capacity = 0
-    for i in range(len(nodes)):
-        capacity = max(capacity, _count(graph, nodes[i]))
-    times, sides = np.empty(capacity, dtype=np.int64), np.empty(capacity, dtype=np.int64)
+    # One buffer for all nodes: most have a handful of events, and an allocation costs more than reading them.
+    times, sides = np.empty(_ROOM, dtype=np.int64), np.empty(_ROOM, dtype=np.int64)
     for i in range(len(nodes)):
         start, stop = visible_slots(graph, nodes[i])
         by_side = rows[i, : 3 * width].reshape(3, width)
         count = _read(graph, nodes[i], start, stop, by_side, times, sides)
-        by_side[_BOTH, _PARTNERS] = _distinct(graph.slot_neighbour[start:stop])
+        if count > len(times):
+            times, sides = np.empty(2 * count, dtype=np.int64), np.empty(2 * count, dtype=np.int64)
+            by_side[:] = 0
+            _read(graph, nodes[i], start, stop, by_side, times, sides)
+        by_side[_BOTH, _PARTNERS] = distinct(graph.slot_neighbour[start:stop])
         if stop - start > 1:
-            _sort_by_time(times[:count], sides[:count])
+            sort_both(times[:count], sides[:count])
         for side in range(3):
             if by_side[side, _COUNT] > 0:
                 _time_statistics(by_side[side], times[:count], sides[:count], side + 1, graph.cut, per_second)
@@ -93,18 +97,6 @@ def _statistics(graph: Graph, nodes: NDArray[np.int64], per_second: int) -> NDAr
         for k in range(num_features):
             at = len(_EVENT_STATISTICS) + len(_FEATURE_STATISTICS) * k + _SUM
             _net_flow(by_side[_IN, at], by_side[_OUT, at], rows[i, 3 * width + len(_NET_FLOW) * k :])
-    return rows
-
-
-@jit
-def _count(graph: Graph, node: int) -> int:
-    """The number of a node's events before the cut."""
-    start, stop = visible_slots(graph, node)
-    count = 0
-    for slot in range(start, stop):
-        first, end = visible_events(graph, graph.slot_edge[slot])
-        count += end - first
-    return count
 
 
 @jit
@@ -119,14 +111,18 @@ def _read(
 ) -> int:
     """Accumulate counts, partners and feature values in ``row``, and write the time and side of each event.
 
-    Sides are bit flags: 1 for sent, 2 for received, 3 for an event from a node to itself. Returns the number of events.
+    Sides are bit flags: 1 for sent, 2 for received, 3 for an event from a node to itself. Returns the number of events;
+    if there is no room for them, nothing else is of use.
     """
     count = 0
     for slot in range(start, stop):
         edge = graph.slot_edge[slot]
         first, end = visible_events(graph, edge)
+        if count + end - first > len(times):
+            count += end - first
+            continue
         sent_when = 0 if graph.edge_a[edge] == node else 1
-        is_loop = graph.edge_a[edge] == graph.edge_b[edge]
+        is_loop = graph.slot_neighbour[slot] == node
         sides_seen = 0
         for event in range(first, end):
             side = 3 if is_loop else (1 if graph.event_reverse[event] == sent_when else 2)
@@ -141,21 +137,6 @@ def _read(
         row[_OUT, _PARTNERS] += sides_seen & 1
         row[_IN, _PARTNERS] += sides_seen >> 1
     return count
-
-
-@jit
-def _sort_by_time(times: NDArray[np.int64], sides: NDArray[np.int64]) -> None:
-    """Sort both arrays by time, in place."""
-    if len(times) > _SHORT:
-        order = np.argsort(times, kind="mergesort")
-        times[:], sides[:] = times[order], sides[order]
-        return
-    for i in range(1, len(times)):
-        time, side, position = times[i], sides[i], i
-        while position > 0 and times[position - 1] > time:
-            times[position], sides[position] = times[position - 1], sides[position - 1]
-            position -= 1
-        times[position], sides[position] = time, side
 
 
 @jit
@@ -226,22 +207,3 @@ def _net_flow(received: float, sent: float, row: NDArray[np.float64]) -> None:
     row[0] = received - sent
     if larger > 0:
         row[1] = np.log10(min(max(abs(received - sent) / larger, _MIN_NET_SHARE), 1.0))
-
-
-@jit
-def _distinct(values: NDArray[np.int32]) -> int:
-    """The number of distinct values. In a directed store, a pair with events in both directions is one partner."""
-    count = min(1, len(values))
-    if len(values) > _SHORT:
-        ordered = np.sort(values)
-        for i in range(1, len(ordered)):
-            count += ordered[i] != ordered[i - 1]
-        return count
-    for i in range(1, len(values)):
-        new = 1
-        for j in range(i):
-            if values[j] == values[i]:
-                new = 0
-                break
-        count += new
-    return count
