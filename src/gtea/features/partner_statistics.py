@@ -7,7 +7,8 @@ For the partners that an account sends to (out), receives from (in), and both to
 - ``events_mean``: the mean of log(1 + n) over its partners' numbers of events.
 - ``sent_mean``: the mean share of its partners' events that they sent.
 - ``top_share``, ``concentration``: the share of its events that its largest partner has, and the sum of squared shares.
-- for each feature, ``mean`` of its partners' mean values, and ``top_share``: its largest partner's share of the total.
+- for each feature, ``mean`` of its partners' mean values, and ``top_share``: its largest partner's share of the total,
+  of absolute values.
 
 And for all partners: ``reciprocity``, the share of partners with events in both directions, and the mean number of
 events per partner.
@@ -20,22 +21,27 @@ partners has zeros.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gtea.features.node_blocks import fill_rows, node_threads
+from gtea.features.short_sorts import distinct, sort_both
 from gtea.runtime.jit import jit
 from gtea.store.graph import Graph, graph_of, visible_events, visible_slots
 from gtea.store.view import View
 
 _SIDES = ("out", "in", "both")
+_OUT, _IN, _BOTH = range(3)
 _SIDE_COLUMNS = ("degree_mean", "degree_max", "events_mean", "sent_mean", "top_share", "concentration")
 _DEGREE_MEAN, _DEGREE_MAX, _EVENTS_MEAN, _SENT_MEAN, _TOP_SHARE, _CONCENTRATION = range(6)
 _FEATURE_COLUMNS = ("mean", "top_share")
 _SUMMARY = ("reciprocity", "events_per_partner")
-_DEGREE, _EVENTS, _SENT, _SUMS = range(4)
-"""Columns of a partner's totals: partners, events, events sent, and from there the sum of each feature."""
+_DEGREE, _LOG_DEGREE, _LOG_EVENTS, _SENT_SHARE, _MEANS = range(5)
+"""What is cached of a partner: its partners, log(1 + n) of them and of its events, the share of events that it sent,
+and from there the mean of each feature."""
 
 
 def partner_statistic_names(features: Sequence[str]) -> tuple[str, ...]:
@@ -46,145 +52,197 @@ def partner_statistic_names(features: Sequence[str]) -> tuple[str, ...]:
 
 
 class PartnerStatistics:
-    """Computes the partner statistics of one view. The totals of partners are cached: hubs are read once."""
+    """Computes the partner statistics of one view. What is needed of a partner is cached: hubs are read once."""
 
     def __init__(self, view: View) -> None:
         self._graph = graph_of(view)
         self._directed = view.store.directed
-        num_nodes, num_features = view.store.num_nodes, len(view.store.features)
+        self._width = len(partner_statistic_names(view.store.features))
+        num_nodes = view.store.num_nodes
         # Zeroed memory takes no space before it is written.
-        self._totals = np.zeros((num_nodes, _SUMS + num_features))
+        self._profiles = np.zeros((num_nodes, _MEANS + len(view.store.features)))
         self._computed = np.zeros(num_nodes, dtype=np.bool_)
 
     def rows(self, nodes: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
         """One row per node; the columns are ``partner_statistic_names(view.store.features)``."""
-        return _rows(self._graph, np.asarray(nodes, dtype=np.int64), self._totals, self._computed, self._directed)
+        threads = node_threads(len(nodes))
+        self._describe_partners(np.ascontiguousarray(nodes, dtype=np.int64), threads)
+        fill = partial(_fill, self._graph, self._directed, self._profiles)
+        return fill_rows(fill, nodes, self._width, threads)
+
+    def _describe_partners(self, nodes: NDArray[np.int64], threads: int) -> None:
+        found = np.zeros(len(self._computed), dtype=np.bool_)
+        # In the order of the store, whose arrays are then read from front to back.
+        new = np.sort(_new_partners(self._graph, nodes, self._computed, found))
+        if len(new):
+            fill = partial(_fill_profiles, self._graph, self._directed)
+            self._profiles[new] = fill_rows(fill, new, self._profiles.shape[1], threads)
+            # Set after the profiles, because other threads read both. If two compute the same one, no harm is done.
+            self._computed[new] = True
 
 
 @jit
-def _rows(
+def _new_partners(
+    graph: Graph, nodes: NDArray[np.int64], computed: NDArray[np.bool_], found: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """The neighbours of the nodes that are not computed yet, each once. They are marked in ``found``."""
+    capacity = 0
+    for node in nodes:
+        start, stop = visible_slots(graph, node)
+        capacity += stop - start
+    new, count = np.empty(min(capacity, len(found)), dtype=np.int64), 0
+    for node in nodes:
+        start, stop = visible_slots(graph, node)
+        for other in graph.slot_neighbour[start:stop]:
+            if not computed[other] and not found[other]:
+                found[other] = True
+                new[count] = other
+                count += 1
+    return new[:count]
+
+
+@jit
+def _fill_profiles(graph: Graph, directed: bool, nodes: NDArray[np.int64], rows: NDArray[np.float64]) -> None:
+    """Fill what is needed of partners: totals over all their events, except those with themselves."""
+    for i in range(len(nodes)):
+        row, node = rows[i], nodes[i]
+        events, sent = 0, 0
+        start, stop = visible_slots(graph, node)
+        for slot in range(start, stop):
+            if graph.slot_neighbour[slot] == node:
+                continue
+            edge = graph.slot_edge[slot]
+            first, end = visible_events(graph, edge)
+            sent_when = 0 if graph.edge_a[edge] == node else 1
+            row[_DEGREE] += 1
+            events += end - first
+            for event in range(first, end):
+                sent += graph.event_reverse[event] == sent_when
+                for k in range(graph.event_features.shape[1]):
+                    row[_MEANS + k] += graph.event_features[event, k]
+        if events == 0:
+            continue
+        if directed:
+            # A partner may have a slot per direction, and the node itself may be among the neighbours.
+            others = graph.slot_neighbour[start:stop]
+            row[_DEGREE] = distinct(others) - (node in others)
+        row[_LOG_DEGREE], row[_LOG_EVENTS] = np.log1p(row[_DEGREE]), np.log1p(np.float64(events))
+        row[_SENT_SHARE] = sent / events
+        for k in range(graph.event_features.shape[1]):
+            row[_MEANS + k] /= events
+
+
+@jit
+def _fill(
     graph: Graph,
-    nodes: NDArray[np.int64],
-    totals: NDArray[np.float64],
-    computed: NDArray[np.bool_],
     directed: bool,
-) -> NDArray[np.float64]:
+    profiles: NDArray[np.float64],
+    nodes: NDArray[np.int64],
+    rows: NDArray[np.float64],
+) -> None:
     num_features = graph.event_features.shape[1]
     width = len(_SIDE_COLUMNS) + len(_FEATURE_COLUMNS) * num_features
-    rows = np.zeros((len(nodes), 3 * width + len(_SUMMARY)))
     capacity = 0
     for i in range(len(nodes)):
         start, stop = visible_slots(graph, nodes[i])
         capacity = max(capacity, stop - start)
-    # Per partner: its number, events out and in, and the sizes of each feature out and in.
-    partner = np.empty(capacity, dtype=np.int64)
-    flows = np.empty((capacity, 2, 1 + num_features))
+    # One buffer for all nodes, because allocations cost more than reading the few events of most nodes. Per partner:
+    # its number, events out, in and both, and the sizes of each feature out, in and both.
+    partner, slots = np.empty(capacity, dtype=np.int64), np.empty(capacity, dtype=np.int64)
+    flows = np.empty((capacity, 3, 1 + num_features))
+    sums, largest = np.empty((3, 1 + num_features)), np.empty((3, 1 + num_features))
     for i in range(len(nodes)):
-        count = _read(graph, nodes[i], directed, partner, flows)
-        if count == 0:
-            continue
-        for k in range(count):
-            if not computed[partner[k]]:
-                # Threads share the cache: a row is written when it is complete, and marked after it is written.
-                totals[partner[k]] = _totals(graph, partner[k], directed)
-                computed[partner[k]] = True
-        for side in range(3):
-            _fill_side(partner[:count], flows[:count], totals, side, rows[i, side * width : (side + 1) * width])
-        _fill_summary(flows[:count], rows[i, 3 * width :])
-    return rows
+        count = _read(graph, nodes[i], directed, partner, slots, flows)
+        if count > 0:
+            by_side = rows[i, : 3 * width].reshape(3, width)
+            _fill_sides(partner[:count], flows, profiles, by_side, sums, largest)
+            _fill_summary(flows[:count], rows[i, 3 * width :])
 
 
 @jit
-def _read(graph: Graph, node: int, directed: bool, partner: NDArray[np.int64], flows: NDArray[np.float64]) -> int:
+def _read(
+    graph: Graph,
+    node: int,
+    directed: bool,
+    partner: NDArray[np.int64],
+    slots: NDArray[np.int64],
+    flows: NDArray[np.float64],
+) -> int:
     """Fill the partners of a node and what flows to and from each. Returns the number of partners."""
     start, stop = visible_slots(graph, node)
-    order = np.arange(start, stop)
-    if directed and stop - start > 1:
+    length = stop - start
+    for i in range(length):
+        partner[i], slots[i] = graph.slot_neighbour[start + i], start + i
+    if directed:
         # A partner may have a slot per direction: sorting puts them side by side.
-        order = start + np.argsort(graph.slot_neighbour[start:stop], kind="mergesort")
+        sort_both(partner[:length], slots[:length])
     count = 0
-    for slot in order:
-        other = graph.slot_neighbour[slot]
+    for i in range(length):
+        other = partner[i]
         if other == node:
             continue
-        if count == 0 or not directed or partner[count - 1] != other:
+        if count == 0 or partner[count - 1] != other:
             partner[count] = other
             flows[count] = 0
             count += 1
-        _add_flows(graph, graph.slot_edge[slot], node, flows[count - 1])
+        edge = graph.slot_edge[slots[i]]
+        first, end = visible_events(graph, edge)
+        sent_when = 0 if graph.edge_a[edge] == node else 1
+        for event in range(first, end):
+            side = _OUT if graph.event_reverse[event] == sent_when else _IN
+            flows[count - 1, side, 0] += 1
+            for k in range(graph.event_features.shape[1]):
+                flows[count - 1, side, 1 + k] += abs(np.float64(graph.event_features[event, k]))
+    for i in range(count):
+        for k in range(flows.shape[2]):
+            flows[i, _BOTH, k] = flows[i, _OUT, k] + flows[i, _IN, k]
     return count
 
 
 @jit
-def _add_flows(graph: Graph, edge: int, node: int, flows: NDArray[np.float64]) -> None:
-    """Add the events of an edge to [out, in], seen from a node: their number, and the size of each feature."""
-    first, end = visible_events(graph, edge)
-    sent_when = 0 if graph.edge_a[edge] == node else 1
-    for event in range(first, end):
-        side = flows[0] if graph.event_reverse[event] == sent_when else flows[1]
-        side[0] += 1
-        for k in range(graph.event_features.shape[1]):
-            side[1 + k] += abs(np.float64(graph.event_features[event, k]))
-
-
-@jit
-def _totals(graph: Graph, node: int, directed: bool) -> NDArray[np.float64]:
-    """A node's own totals over all its events, except those with itself."""
-    row = np.zeros(_SUMS + graph.event_features.shape[1])
-    start, stop = visible_slots(graph, node)
-    others = graph.slot_neighbour[start:stop]
-    for slot in range(start, stop):
-        if graph.slot_neighbour[slot] == node:
-            continue
-        edge = graph.slot_edge[slot]
-        first, end = visible_events(graph, edge)
-        sent_when = 0 if graph.edge_a[edge] == node else 1
-        row[_EVENTS] += end - first
-        for event in range(first, end):
-            row[_SENT] += graph.event_reverse[event] == sent_when
-            for k in range(graph.event_features.shape[1]):
-                row[_SUMS + k] += graph.event_features[event, k]
-    if directed:
-        others = np.unique(others)
-    for other in others:
-        row[_DEGREE] += other != node
-    return row
-
-
-@jit
-def _fill_side(
+def _fill_sides(
     partner: NDArray[np.int64],
     flows: NDArray[np.float64],
-    totals: NDArray[np.float64],
-    side: int,
-    row: NDArray[np.float64],
+    profiles: NDArray[np.float64],
+    rows: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    largest: NDArray[np.float64],
 ) -> None:
-    """Fill the columns of one side: 0 is out, 1 is in, 2 is both."""
+    """Fill the columns of the three sides. ``sums`` and ``largest`` are buffers."""
     num_features = flows.shape[2] - 1
-    count, sums, largest, squares = 0, np.zeros(1 + num_features), np.zeros(1 + num_features), 0.0
-    for i in range(len(partner)):
-        flow = flows[i, 0] + flows[i, 1] if side == 2 else flows[i, side]
-        if flow[0] == 0:
-            continue
-        count += 1
-        own = totals[partner[i]]
-        row[_DEGREE_MEAN] += np.log1p(own[_DEGREE])
-        row[_DEGREE_MAX] = max(row[_DEGREE_MAX], own[_DEGREE])
-        row[_EVENTS_MEAN] += np.log1p(own[_EVENTS])
-        row[_SENT_MEAN] += own[_SENT] / own[_EVENTS]
-        squares += flow[0] * flow[0]
-        for k in range(1 + num_features):
-            sums[k] += flow[k]
-            largest[k] = max(largest[k], flow[k])
-        for k in range(num_features):
-            row[len(_SIDE_COLUMNS) + len(_FEATURE_COLUMNS) * k] += own[_SUMS + k] / own[_EVENTS]
-    if count == 0:
-        return
+    sums[:], largest[:] = 0, 0
+    for side in range(3):
+        row, count, squares = rows[side], 0, 0.0
+        for i in range(len(partner)):
+            flow = flows[i, side]
+            if flow[0] == 0:
+                continue
+            count += 1
+            squares += flow[0] * flow[0]
+            profile = profiles[partner[i]]
+            row[_DEGREE_MEAN] += profile[_LOG_DEGREE]
+            row[_DEGREE_MAX] = max(row[_DEGREE_MAX], profile[_DEGREE])
+            row[_EVENTS_MEAN] += profile[_LOG_EVENTS]
+            row[_SENT_MEAN] += profile[_SENT_SHARE]
+            for k in range(1 + num_features):
+                sums[side, k] += flow[k]
+                largest[side, k] = max(largest[side, k], flow[k])
+            for k in range(num_features):
+                row[len(_SIDE_COLUMNS) + len(_FEATURE_COLUMNS) * k] += profile[_MEANS + k]
+        if count > 0:
+            _finish(row, count, squares, sums[side], largest[side])
+
+
+@jit
+def _finish(
+    row: NDArray[np.float64], count: int, squares: float, sums: NDArray[np.float64], largest: NDArray[np.float64]
+) -> None:
+    """Turn the sums of one side into means and shares."""
     for column in (_DEGREE_MEAN, _EVENTS_MEAN, _SENT_MEAN):
         row[column] /= count
     row[_TOP_SHARE] = largest[0] / sums[0]
     row[_CONCENTRATION] = squares / (sums[0] * sums[0])
-    for k in range(num_features):
+    for k in range(len(sums) - 1):
         at = len(_SIDE_COLUMNS) + len(_FEATURE_COLUMNS) * k
         row[at] /= count
         if sums[1 + k] > 0:
@@ -196,6 +254,6 @@ def _fill_summary(flows: NDArray[np.float64], row: NDArray[np.float64]) -> None:
     """Fill the columns about all partners."""
     mutual, events = 0, 0.0
     for i in range(len(flows)):
-        mutual += flows[i, 0, 0] > 0 and flows[i, 1, 0] > 0
-        events += flows[i, 0, 0] + flows[i, 1, 0]
+        mutual += flows[i, _OUT, 0] > 0 and flows[i, _IN, 0] > 0
+        events += flows[i, _BOTH, 0]
     row[0], row[1] = mutual / len(flows), events / len(flows)
