@@ -14,36 +14,45 @@ For the account as a whole:
 
 - ``hold_mean``, ``hold_min``: the time from each event sent back to the latest event received before it, as the mean of
   log(1 + seconds) and the shortest in seconds; -1 if nothing was sent after something was received.
-- ``alternation``: the share of events whose direction differs from the one before.
-- ``day_cos``, ``day_sin``: the mean time of day on the circle; zeros for counters.
+- ``alternation``: the share of events, but for the first, whose direction differs from the one before.
+- ``day_cos``, ``day_sin``: the mean time of day (UTC) on the circle; zeros for counters.
 - for each feature, ``passed``: the mean distance of log sizes between an event sent and the latest one received before
-  it, at most log(1000): near 0 for an account that passes on what it gets.
+  it, each at most log(1000): near 0 for an account that passes on what it gets; -1 as above.
 
-An account without events has zeros. A rate needs two events at different times, else it is zero.
+An account without events has zeros. A rate needs two events at different times, else it is zero. Events at the same
+time follow each other in the order of the account's edges, so one may count as received before the other was sent.
+An event from an account to itself is sent and received: a direction of its own in ``alternation``.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gtea.features.node_blocks import fill_rows, node_threads
+from gtea.features.short_sorts import sort_both
 from gtea.runtime.jit import jit
 from gtea.store.graph import Graph, graph_of, visible_events, visible_slots
 from gtea.store.time_units import stored_per_second
 from gtea.store.view import View
 
 _SIDES = ("out", "in", "both")
+_OUT, _IN, _BOTH = 1, 2, 3
+"""Bit flags: an event from an account to itself is sent and received."""
 _SIDE_COLUMNS = ("rate", "burstiness", "busiest", "trend")
 _RATE, _BURSTINESS, _BUSIEST, _TREND = range(4)
 _SUMMARY = ("hold_mean", "hold_min", "alternation", "day_cos", "day_sin")
 _HOLD_MEAN, _HOLD_MIN, _ALTERNATION, _DAY_COS, _DAY_SIN = range(5)
-_WINDOW_SHARE = 0.1
+_WINDOWS = 10
 _DAY = 86_400
 _MAX_RATIO = math.log(1000)
+_ROOM = 1024
+"""The events that a buffer holds at first. It grows with the largest account: counting before reading takes longer."""
 
 
 def rhythm_statistic_names(features: Sequence[str]) -> tuple[str, ...]:
@@ -55,130 +64,152 @@ def rhythm_statistic_names(features: Sequence[str]) -> tuple[str, ...]:
 
 def rhythm_statistics(view: View, nodes: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
     """One row per node; the columns are ``rhythm_statistic_names(view.store.features)``."""
-    counter = view.store.unit == "step"
     per_second = stored_per_second(view.store.unit)
-    day = 0 if counter else _DAY * per_second
-    return _rows(graph_of(view), np.asarray(nodes, dtype=np.int64), per_second, day)
+    day = 0 if view.store.unit == "step" else _DAY * per_second
+    fill = partial(_fill, graph_of(view), per_second, day)
+    return fill_rows(fill, nodes, len(rhythm_statistic_names(view.store.features)), node_threads(len(nodes)))
 
 
 @jit
-def _rows(graph: Graph, nodes: NDArray[np.int64], per_second: int, day: int) -> NDArray[np.float64]:
-    num_features = graph.event_features.shape[1]
-    width = len(_SIDE_COLUMNS) + num_features
-    rows = np.zeros((len(nodes), 3 * width + len(_SUMMARY) + num_features))
+def _fill(graph: Graph, per_second: int, day: int, nodes: NDArray[np.int64], rows: NDArray[np.float64]) -> None:
+    width = len(_SIDE_COLUMNS) + graph.event_features.shape[1]
+    # One buffer for all nodes: most have a handful of events, and an allocation costs more than reading them.
+    buffers = np.empty((4, _ROOM), dtype=np.int64)
     for i in range(len(nodes)):
-        times, sides, events = _read(graph, nodes[i])
-        if len(times) == 0:
+        count = _read(graph, nodes[i], buffers[0], buffers[1])
+        if count > buffers.shape[1]:
+            buffers = np.empty((4, 2 * count), dtype=np.int64)
+            _read(graph, nodes[i], buffers[0], buffers[1])
+        if count == 0:
             continue
-        for side in range(3):
-            _fill_side(graph, times, sides, events, side + 1, max(day, per_second), rows[i, side * width :][:width])
-        _fill_summary(graph, times, sides, events, per_second, day, rows[i, 3 * width :])
-    return rows
+        times, codes = buffers[0, :count], buffers[1, :count]
+        for side in (_OUT, _IN, _BOTH):
+            row = rows[i, (side - 1) * width : side * width]
+            chosen = _choose(times, codes, side, buffers[2], buffers[3])
+            if chosen > 0:
+                _fill_side(graph.event_features, buffers[2, :chosen], buffers[3, :chosen], max(day, per_second), row)
+        _fill_summary(graph.event_features, times, codes, per_second, day, rows[i, len(_SIDES) * width :])
 
 
 @jit
-def _read(graph: Graph, node: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """The times, sides and numbers of a node's events in time order. Sides: 1 is sent, 2 received, 3 both (a loop)."""
+def _read(graph: Graph, node: int, times: NDArray[np.int64], codes: NDArray[np.int64]) -> int:
+    """Fill the times and codes of a node's events in time order. A code is the event's number times 4, plus its side.
+
+    Returns the number of events. If there is no room for them, nothing else is of use.
+    """
     start, stop = visible_slots(graph, node)
-    count = 0
-    for slot in range(start, stop):
-        first, end = visible_events(graph, graph.slot_edge[slot])
-        count += end - first
-    times, sides = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-    events = np.empty(count, dtype=np.int64)
     count = 0
     for slot in range(start, stop):
         edge = graph.slot_edge[slot]
         first, end = visible_events(graph, edge)
+        if count + end - first > len(times):
+            count += end - first
+            continue
         sent_when = 0 if graph.edge_a[edge] == node else 1
-        is_loop = graph.edge_a[edge] == graph.edge_b[edge]
+        is_loop = graph.slot_neighbour[slot] == node
         for event in range(first, end):
-            times[count], events[count] = graph.event_time[event], event
-            sides[count] = 3 if is_loop else (1 if graph.event_reverse[event] == sent_when else 2)
+            side = _BOTH if is_loop else (_OUT if graph.event_reverse[event] == sent_when else _IN)
+            times[count], codes[count] = graph.event_time[event], 4 * event + side
             count += 1
-    if stop - start > 1:
-        order = np.argsort(times, kind="mergesort")
-        times, sides, events = times[order], sides[order], events[order]
-    return times, sides, events
+    if stop - start > 1 and count <= len(times):
+        sort_both(times[:count], codes[:count])
+    return count
+
+
+@jit
+def _choose(
+    times: NDArray[np.int64],
+    codes: NDArray[np.int64],
+    side: int,
+    chosen_times: NDArray[np.int64],
+    chosen_codes: NDArray[np.int64],
+) -> int:
+    """Copy the times and codes of the events of one side. Returns their number."""
+    count = 0
+    for i in range(len(times)):
+        if codes[i] & side:
+            chosen_times[count], chosen_codes[count] = times[i], codes[i]
+            count += 1
+    return count
 
 
 @jit
 def _fill_side(
-    graph: Graph,
+    event_features: NDArray[np.float32],
     times: NDArray[np.int64],
-    sides: NDArray[np.int64],
-    events: NDArray[np.int64],
-    side: int,
+    codes: NDArray[np.int64],
     unit: int,
     row: NDArray[np.float64],
 ) -> None:
-    """Fill the columns of one side: 1 is out, 2 is in, 3 is both."""
-    chosen = np.flatnonzero((sides & side) > 0)
-    if len(chosen) == 0:
-        return
-    own = times[chosen]
-    span = own[-1] - own[0]
+    """Fill the columns of one side, given its events."""
+    count, span = len(times), times[-1] - times[0]
     row[_BUSIEST], row[_TREND] = 1.0, 0.5
     if span == 0:
         return
-    count = len(own)
-    row[_RATE] = (count - 1) * unit / span
+    # In floats: the product of a number of events and a day of nanoseconds may not fit into 64 bits.
+    row[_RATE] = np.float64(count - 1) * unit / span
     mean, squares, middle = span / (count - 1), 0.0, 0.0
     for i in range(count):
-        middle += (own[i] - own[0]) / span
+        middle += (times[i] - times[0]) / span
         if i > 0:
-            squares += (own[i] - own[i - 1] - mean) ** 2
+            squares += (times[i] - times[i - 1] - mean) ** 2
     deviation = math.sqrt(squares / (count - 1))
     row[_BURSTINESS] = (deviation - mean) / (deviation + mean)
     row[_TREND] = middle / count
-    first, most = 0, 0
-    for i in range(count):
-        while own[i] - own[first] > _WINDOW_SHARE * span:
-            first += 1
-        most = max(most, i - first + 1)
-    row[_BUSIEST] = most / count
-    for k in range(graph.event_features.shape[1]):
+    row[_BUSIEST] = _most_within(times, span // _WINDOWS) / count
+    for k in range(event_features.shape[1]):
         total = 0.0
-        for event in events[chosen]:
-            total += graph.event_features[event, k]
+        for code in codes:
+            total += event_features[code >> 2, k]
         row[len(_SIDE_COLUMNS) + k] = total * unit / span
 
 
 @jit
+def _most_within(times: NDArray[np.int64], length: int) -> int:
+    """The largest number of events of which the last is at most this much later than the first."""
+    first, most = 0, 0
+    for i in range(len(times)):
+        while times[i] - times[first] > length:
+            first += 1
+        most = max(most, i - first + 1)
+    return most
+
+
+@jit
 def _fill_summary(
-    graph: Graph,
+    event_features: NDArray[np.float32],
     times: NDArray[np.int64],
-    sides: NDArray[np.int64],
-    events: NDArray[np.int64],
+    codes: NDArray[np.int64],
     per_second: int,
     day: int,
     row: NDArray[np.float64],
 ) -> None:
     """Fill the columns about the account as a whole."""
-    num_features = graph.event_features.shape[1]
+    num_features, count = event_features.shape[1], len(times)
     received, holds, changes = -1, 0, 0
     shortest = np.inf
-    for i in range(len(times)):
-        if sides[i] & 1 and received >= 0:
+    for i in range(count):
+        side = codes[i] & _BOTH
+        if side & _OUT and received >= 0:
             hold = (times[i] - times[received]) / per_second
             holds += 1
             row[_HOLD_MEAN] += math.log1p(hold)
             shortest = min(shortest, hold)
             for k in range(num_features):
-                sent = abs(np.float64(graph.event_features[events[i], k]))
-                got = abs(np.float64(graph.event_features[events[received], k]))
+                sent = abs(np.float64(event_features[codes[i] >> 2, k]))
+                got = abs(np.float64(event_features[codes[received] >> 2, k]))
                 row[len(_SUMMARY) + k] += _log_distance(sent, got)
-        if sides[i] & 2:
+        if side & _IN:
             received = i
-        changes += i > 0 and sides[i] != sides[i - 1]
+        changes += i > 0 and side != codes[i - 1] & _BOTH
         if day > 0:
             angle = 2 * math.pi * (times[i] % day) / day
-            row[_DAY_COS] += math.cos(angle) / len(times)
-            row[_DAY_SIN] += math.sin(angle) / len(times)
+            row[_DAY_COS] += math.cos(angle) / count
+            row[_DAY_SIN] += math.sin(angle) / count
     row[_HOLD_MEAN] = row[_HOLD_MEAN] / holds if holds > 0 else -1.0
     row[_HOLD_MIN] = shortest if holds > 0 else -1.0
-    if len(times) > 1:
-        row[_ALTERNATION] = changes / (len(times) - 1)
+    if count > 1:
+        row[_ALTERNATION] = changes / (count - 1)
     for k in range(num_features):
         row[len(_SUMMARY) + k] = row[len(_SUMMARY) + k] / holds if holds > 0 else -1.0
 
