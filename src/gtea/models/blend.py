@@ -6,24 +6,28 @@ The weights are fitted by the log-likelihood of the validation part. Their sum i
 temperature of model k: a model that is too sure gets a smaller weight. They are drawn to weights that sum to 1 and
 favour the better models,
 
-    minimise  - sum_i log p(y_i)  +  10 (1 + 200 / n) sum_k (w_k - v_k)^2,   v_k = t_k exp(2 l_k / sqrt(n)) / sum,
+    minimise  - sum_i log p(y_i)  +  r (1 + 200 / n) sum_k (w_k - v_k)^2,   v_k = t_k exp(b l_k / sqrt(n)) / sum,
 
 where l_k is the log-likelihood of model k alone over the n examples: a difference that could be chance hardly counts.
 A model whose epoch was chosen on the same examples looks better there than it is. It gets t_k = n / (n + 200), any
 other t_k = 1. So a handful of validation examples decides little, and a few hundred do. The problem is convex.
+
+r and b say how far the validation part speaks for what will be scored (``Trust``). If it was drawn from the same time
+as the training part, it does. If it is later, what will be scored is later still, and a model can be right in the one
+and too sure in the other. If its class shares differ, too, it hardly speaks for anything but itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-_SHRINKAGE = 10.0
 _MANY = 200
 """From about this many examples on, they decide."""
 _MAX_STEPS = 100
@@ -32,6 +36,18 @@ _ENOUGH = 1e-4
 _TOLERANCE = 1e-10
 
 Floats = NDArray[np.float64]
+
+
+class Trust(NamedTuple):
+    """How far validation examples decide."""
+
+    shrinkage: float
+    """r: how strongly weights are drawn to v."""
+    evidence: float
+    """b: how strongly v favours models with a higher likelihood."""
+
+
+SAME_TIME, LATER, OTHER_SHARES = Trust(10.0, 2.0), Trust(100.0, 0.5), Trust(200.0, 0.0)
 
 
 class Blend(nn.Module):
@@ -47,15 +63,22 @@ class Blend(nn.Module):
         """Logits, [num_rows, num_classes], of log probabilities [num_rows, num_models, num_classes]."""
         return torch.einsum("k,nkc->nc", self.weights.to(log_probabilities), log_probabilities)
 
-    def fit(self, log_probabilities: Floats, targets: NDArray[np.int64], chosen: Sequence[int] = ()) -> None:
+    def fit(
+        self,
+        log_probabilities: Floats,
+        targets: NDArray[np.int64],
+        chosen: Sequence[int] = (),
+        trust: Trust = SAME_TIME,
+    ) -> None:
         """Fit the weights to the classes of validation examples. The arguments are those of ``blend_weights``."""
-        self.weights = torch.from_numpy(blend_weights(log_probabilities, targets, chosen)).to(self.weights)
+        self.weights = torch.from_numpy(blend_weights(log_probabilities, targets, chosen, trust)).to(self.weights)
 
 
 def blend_weights(
     log_probabilities: Floats,
     targets: NDArray[np.int64],
     chosen: Sequence[int] = (),
+    trust: Trust = SAME_TIME,
     *,
     example_weights: Floats | None = None,
 ) -> Floats:
@@ -67,15 +90,16 @@ def blend_weights(
         log_probabilities: [num_examples, num_models, num_classes], finite.
         targets: The class of each example.
         chosen: The models whose epoch was chosen on the same examples.
+        trust: How far the examples speak for what will be scored.
         example_weights: The weight of each example; 1 if None.
     """
     counts = np.ones(len(targets)) if example_weights is None else np.asarray(example_weights, dtype=np.float64)
     of_target = log_probabilities[np.arange(len(targets)), :, targets]
     total = max(counts.sum(), 1.0)
-    shrinkage = _SHRINKAGE * (1 + _MANY / total)
-    trust = np.ones(log_probabilities.shape[1])
-    trust[list(chosen)] = total / (total + _MANY)
-    favoured = _softmax((np.log(trust) + 2 * (counts @ of_target) / np.sqrt(total))[None])[0]
+    shrinkage = trust.shrinkage * (1 + _MANY / total)
+    share = np.ones(log_probabilities.shape[1])
+    share[list(chosen)] = total / (total + _MANY)
+    favoured = _softmax((np.log(share) + trust.evidence * (counts @ of_target) / np.sqrt(total))[None])[0]
 
     def loss(weights: Floats) -> float:
         mixed = np.einsum("k,nkc->nc", weights, log_probabilities)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gtea.models.blend import blend_weights
+from gtea.models.blend import SAME_TIME, Trust, blend_weights
 from gtea.models.hybrid import Hybrid
 from gtea.tasks.metrics import (
     Floats,
@@ -77,19 +77,20 @@ class Measures:
 
 
 def blended(
-    network: Hybrid, by_model: Mapping[str, Floats], targets: NDArray[np.int64]
+    network: Hybrid, by_model: Mapping[str, Floats], targets: NDArray[np.int64], trust: Trust = SAME_TIME
 ) -> dict[str, tuple[Floats, dict[str, Floats]]]:
     """Fit a hybrid's blend to the validation part; returns the probabilities and those of both halves, by part.
 
     Args:
         by_model: For each part, log probabilities of each model, [num_examples, num_models, num_classes].
         targets: The classes of the validation examples.
+        trust: How far the validation part speaks for what will be scored.
     """
     validation = by_model["validation"]
-    network.blend.fit(validation, targets, chosen=[0])
+    network.blend.fit(validation, targets, [0], trust)
     weights = network.blend.weights.cpu().numpy()
     # The trees alone get weights of their own: what they would have had without the network.
-    tree_weights = blend_weights(validation[:, 1:], targets)
+    tree_weights = blend_weights(validation[:, 1:], targets, (), trust)
     return {
         part: (
             softmax(np.einsum("k,nkc->nc", weights, rows)),

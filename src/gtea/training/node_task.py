@@ -20,6 +20,7 @@ from gtea.config import InputSpec, RunConfig
 from gtea.errors import UsageError
 from gtea.features.neighbour_labels import NeighbourLabels, neighbour_labels_of
 from gtea.features.preprocessing import Preprocessing
+from gtea.models.blend import LATER, OTHER_SHARES, SAME_TIME, Trust
 from gtea.models.hybrid import EachModel, Hybrid
 from gtea.models.model_folder import SavedModel
 from gtea.models.registry import NodeBatches, build_classifier, entry_of
@@ -31,6 +32,7 @@ from gtea.store.store import Store
 from gtea.tasks.decision_options import DecisionOptions
 from gtea.tasks.labels import Labels
 from gtea.tasks.metrics import Floats, node_metrics
+from gtea.tasks.priors import priors_differ
 from gtea.tasks.split_warnings import split_warnings
 from gtea.tasks.splits import Part, Split
 from gtea.tasks.thresholds import budget_threshold
@@ -115,7 +117,7 @@ class NodeTask:
         parts = {name: part for name, part in self.split.parts.items() if name != "train"}
         if isinstance(network, Hybrid):
             by_model = {name: _by_model(self, network, preprocessing, part) for name, part in parts.items()}
-            found = blended(network, by_model, self.labels.targets[self.split.validation.index])
+            found = blended(network, by_model, self.labels.targets[self.split.validation.index], _trust(self.split))
         else:
             found = {
                 name: (_probabilities(self, _scorer(self, network, preprocessing, part.as_of), part), {})
@@ -123,8 +125,9 @@ class NodeTask:
             }
         predictions = {name: _predictions(self, parts[name], *found[name]) for name in parts}
         warnings = split_warnings(self.split, self.store, self.labels)
-        alike = not {warning.code for warning in warnings} & _UNLIKE
-        evaluation = evaluate_parts(_measures(self, alike), predictions["validation"], predictions.get("test"))
+        evaluation = evaluate_parts(
+            _measures(self, _trust(self.split) is not OTHER_SHARES), predictions["validation"], predictions.get("test")
+        )
         evaluation.metrics["labels"] = self.labels.report
         evaluation.metrics["warnings"] = [warning.to_json() for warning in warnings]
         return evaluation
@@ -152,8 +155,16 @@ class NodeTask:
         return {"truth": truth, "probabilities": rows[f"p_{self.positive}"].to_numpy()}
 
 
-_UNLIKE = {"missing_classes", "class_shares", "history_lengths", "early_training"}
-"""Warnings of splits whose validation part can't choose a threshold for others."""
+_CHANCE = 0.001
+"""Class shares of two parts that differ by more than this p-value allows are taken as different."""
+
+
+def _trust(split: Split) -> Trust:
+    """How far the validation part speaks for what will be scored. The test part must not be asked: it is the future."""
+    train, validation = split.train, split.validation
+    if priors_differ([*train.classes.values()], [*validation.classes.values()]) < _CHANCE:
+        return OTHER_SHARES
+    return LATER if validation.as_of > train.as_of else SAME_TIME
 
 
 def _labels_digest(labels: Labels, store: Store) -> str:
