@@ -141,6 +141,9 @@ def test_it_says_which_population_probabilities_are_for(model: SavedModel) -> No
     assert "population" not in section(model)
     shown = section(with_facts(model, population=[0.001, 0.999]))
     assert "Probabilities and threshold are for a population with 0.001 of 'illicit'." in shown
+    assert (
+        "- Alerts among the validation accounts, corrected to the population, with 95 % intervals: precision" in shown
+    )
 
 
 def test_it_says_what_each_of_a_hybrids_models_counts(model: SavedModel) -> None:

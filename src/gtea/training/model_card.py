@@ -249,7 +249,9 @@ def _threshold_lines(model: SavedModel) -> Iterator[str]:
         if (share := threshold[name]) is not None
     ]
     if measured:
-        yield f"- Alerts among the validation {kind}, with 95 % intervals: {', '.join(measured)}"
+        corrected = (model.calibration or {}).get("population") is not None
+        where = ", corrected to the population" if corrected else ""
+        yield f"- Alerts among the validation {kind}{where}, with 95 % intervals: {', '.join(measured)}"
 
 
 def _tree_lines(metrics: Mapping[str, Any]) -> Iterator[str]:
