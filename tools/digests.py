@@ -35,7 +35,7 @@ from gtea.cli.main import cli
 
 ACCOUNT_MODELS = (
     *("gtea-l", "gtea-l+t", "gtea-tx", "gtea-tx+t", "gtea-he", None),
-    *("gcn", "graphsage", "gat", "ecconv", "egnn", "tgat", "tree"),
+    *("gcn", "graphsage", "gat", "ecconv", "egnn", "tgat", "tree", "strong-tree"),
 )
 LINK_MODELS = (*ACCOUNT_MODELS, "edgebank")
 EXACT = {"gtea-l", "gtea-l+t", "gtea-tx", "gtea-tx+t", "gtea-he", None}

@@ -27,7 +27,7 @@ def test_variants_of_the_paper() -> None:
 
 
 def test_baselines_are_variants_by_the_names_of_their_families() -> None:
-    assert BASELINES == ("gcn", "graphsage", "gat", "ecconv", "egnn", "tgat", "tree", "edgebank")
+    assert BASELINES == ("gcn", "graphsage", "gat", "ecconv", "egnn", "tgat", "tree", "strong-tree", "edgebank")
     assert {name: model_config(name).family for name in BASELINES} == {name: name for name in BASELINES}
     assert {model_config(name).family for name in GTEA_VARIANTS} == {"gtea"}
 
@@ -54,7 +54,7 @@ def test_baselines_are_variants_by_the_names_of_their_families() -> None:
         (
             {"family": "gatt"},
             "model.family must be one of 'hybrid', 'gtea', 'gcn', 'graphsage', 'gat', 'ecconv', 'egnn', 'tgat', "
-            "'tree', 'edgebank' (got 'gatt'). Did you mean 'gat'?",
+            "'tree', 'strong-tree', 'edgebank' (got 'gatt'). Did you mean 'gat'?",
         ),
         (
             {"family": "hybrid", "encoder": "transformer", "num_heads": 4, "d_edge": 30},

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
+from torch import Tensor
 
-from gtea.config import Family, ModelConfig, RunConfig, read_config
+from gtea.config import Family, FeaturesConfig, InputSpec, ModelConfig, RunConfig, TrainConfig, read_config
 from gtea.errors import UsageError
+from gtea.features.neighbour_labels import NeighbourLabels
+from gtea.features.pair_statistics import PAIR_STATISTICS
 from gtea.features.preprocessing import input_spec, preprocessing_for
+from gtea.ingestion.ingest import ingest
+from gtea.models.boosted_trees import BoostedTrees
 from gtea.models.registry import (
     BASELINES,
     DEFAULT_MODEL,
@@ -27,6 +33,9 @@ from gtea.models.registry import (
 )
 from gtea.store.memory import store_in_memory
 from gtea.store.store import Store
+from gtea.training.fit import train_task
+from gtea.training.loop import no_report
+from gtea.training.request import LinkRequest
 
 CUT = 60
 
@@ -57,8 +66,10 @@ def test_every_family_has_an_entry() -> None:
     assert len({entry.title for entry in entries.values()}) == len(entries)
     assert {family for family, entry in entries.items() if entry.has_trees} == {"hybrid"}
     assert {family for family, entry in entries.items() if entry.exact} == {"hybrid", "gtea"}
-    assert {family for family, entry in entries.items() if not entry.samples} == {"tree", "edgebank"}
-    assert {family for family, entry in entries.items() if not entry.fitted_in_epochs} == {"tree", "edgebank"}
+    at_once = {"tree", "strong-tree", "edgebank"}
+    assert {family for family, entry in entries.items() if not entry.samples} == at_once
+    assert {family for family, entry in entries.items() if not entry.fitted_in_epochs} == at_once
+    assert {family for family, entry in entries.items() if entry.reads_context} == {"strong-tree"}
     assert {family for family, entry in entries.items() if entry.classifier is None} == {"edgebank"}
 
 
@@ -66,7 +77,15 @@ def test_every_family_has_an_entry() -> None:
 def test_every_classifier_is_built_and_answers(store: Store, name: str) -> None:
     config = small(name, "nodes")
     entry = entry_of(config.model)
-    preprocessing = preprocessing_for(store, CUT, config, add_statistics=not entry.samples)
+    preprocessing = preprocessing_for(
+        store,
+        CUT,
+        config,
+        add_statistics=not entry.samples,
+        add_context=entry.reads_context,
+        for_trees=entry.has_trees,
+        labels=NeighbourLabels(("bad", "good", "odd"), (), ()) if config.features.neighbour_labels else None,
+    )
     network = build_classifier(config.model, input_spec(preprocessing), 3, 0).eval()
     with torch.no_grad():
         logits = network(entry.node_batches(store, CUT, preprocessing, config).batch(np.array([4, 0, 7])))
@@ -103,10 +122,55 @@ def test_defaults_keep_the_model(name: str) -> None:
     assert links.features.recency
     assert links.features.pair_statistics == (name in GTEA_MODELS)
     assert (links.model.link_head != "dot") == (name in GTEA_MODELS)
-    if name == "hybrid":
-        assert (nodes.train.metric, nodes.model.node_limit) == ("log_likelihood", 2.0)
-    else:
-        assert nodes == RunConfig(model)
+    assert not links.features.neighbour_labels
+    assert links.model.node_limit == (2.0 if name == "hybrid" else 0.0)
+
+
+def test_defaults_for_accounts() -> None:
+    """Those of the paper, but for trees, whose probabilities class weights would bend."""
+    unweighted = TrainConfig(class_weights=False)
+    expected = {
+        "hybrid": RunConfig(
+            replace(model_config("hybrid"), node_limit=2.0),
+            FeaturesConfig(neighbour_labels=True),
+            train=TrainConfig(metric="log_likelihood", class_weights=False),
+        ),
+        "tree": RunConfig(model_config("tree"), train=unweighted),
+        "strong-tree": RunConfig(model_config("strong-tree"), FeaturesConfig(neighbour_labels=True), train=unweighted),
+    }
+    for name in MODELS:
+        assert default_config(model_config(name), "nodes") == expected.get(name, RunConfig(model_config(name)))
+
+
+@pytest.mark.parametrize("task", ["nodes", "links"])
+@pytest.mark.parametrize("name", ["tree", "strong-tree"])
+def test_trees_are_as_strong_as_their_name_says(store: Store, name: str, task: Any) -> None:
+    config = small(name, task)
+    entry = entry_of(config.model)
+    spec = InputSpec(4, 2, 0.1, 10.0)
+    made = build_classifier(config.model, spec, 2, 0) if task == "nodes" else entry.predictor(config.model, spec, 0)
+    assert isinstance(made, BoostedTrees)
+    rows = torch.randn(300, 4 if task == "nodes" else len(PAIR_STATISTICS), generator=torch.Generator().manual_seed(0))
+    made.fit(rows, (rows[:, 0] > 0).float(), torch.ones(300))
+    assert len(cast(Tensor, made.tree_root)) == (200 if name == "strong-tree" else 100)
+
+
+def test_settings_of_the_strong_tree_for_links_are_valid(tmp_path: Path, store: Store) -> None:
+    """It reads pair statistics there, and no labels, partners or rhythm of accounts."""
+    chance = np.random.default_rng(1)
+    src, dst = ([f"n{i:02}" for i in chance.integers(0, 12, 300)] for _ in range(2))
+    columns = {"src": src, "dst": dst, "time": np.arange(300), "amount": chance.normal(size=300)}
+    events = ingest(
+        pa.table(columns), src="src", dst="dst", time="time", features=["amount"], time_unit="step", out=tmp_path / "s"
+    )
+    request = LinkRequest.read(events.path, variant="strong-tree", device="cpu")
+    assert not request.config.features.neighbour_labels
+    made = train_task(request.once(tmp_path / "m"), no_report)
+    assert made.preprocessing["nodes"]["kinds"] == ("statistics",)
+    assert made.preprocessing["tree_nodes"] is None
+    wrong = LinkRequest.read(events.path, variant="strong-tree", settings=["features.neighbour_labels=true"])
+    with pytest.raises(UsageError, match=r"features\.neighbour_labels: needs account labels"):
+        train_task(wrong.once(tmp_path / "n"), no_report)
 
 
 def test_the_papers_link_head_can_be_asked_for() -> None:

@@ -27,7 +27,7 @@ unknown_option = click.option(
 )
 _VARIANTS = (
     "hybrid (default): GTEA and boosted trees; gtea-l, gtea-l+t, gtea-tx, gtea-tx+t or gtea-he: GTEA alone; "
-    "to compare with: gcn, graphsage, gat, ecconv, egnn, tgat, tree, and for links edgebank."
+    "to compare with: gcn, graphsage, gat, ecconv, egnn, tgat, tree, strong-tree, and for links edgebank."
 )
 
 

@@ -38,8 +38,8 @@ class GTEAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GTEAEsti
 
     Args:
         graph: A store or its path. A path is opened by ``fit``. Pass a path for parallel searches (``n_jobs``).
-        model: ``"hybrid"`` (GTEA and boosted trees), ``"gtea"``, or a baseline: ``"tree"``, ``"gcn"``, ``"graphsage"``,
-            ``"gat"``, ``"ecconv"``, ``"egnn"`` or ``"tgat"``.
+        model: ``"hybrid"`` (GTEA and boosted trees), ``"gtea"``, or a baseline: ``"tree"``, ``"strong-tree"``,
+            ``"gcn"``, ``"graphsage"``, ``"gat"``, ``"ecconv"``, ``"egnn"`` or ``"tgat"``.
         as_of: The cut: ISO 8601 text, a datetime, or a stored time as an integer. None means just after the last event.
         encoder: The encoder of a pair's history: ``"lstm"``, ``"transformer"`` or ``"statistics"``.
         time_encoding: Whether the encoder reads the times of events.

@@ -44,8 +44,8 @@ class GTEALinkPredictor(GTEAEstimator):
 
     Args:
         graph: A store or its path. A path is opened by ``fit``. Pass a path for parallel searches (``n_jobs``).
-        model: ``"hybrid"`` (GTEA and boosted trees), ``"gtea"``, or a baseline: ``"tree"``, ``"edgebank"``, ``"gcn"``,
-            ``"graphsage"``, ``"gat"``, ``"ecconv"``, ``"egnn"`` or ``"tgat"``.
+        model: ``"hybrid"`` (GTEA and boosted trees), ``"gtea"``, or a baseline: ``"tree"``, ``"strong-tree"``,
+            ``"edgebank"``, ``"gcn"``, ``"graphsage"``, ``"gat"``, ``"ecconv"``, ``"egnn"`` or ``"tgat"``.
         as_of: The cut: ISO 8601 text, a datetime, or a stored time as an integer. None means just after the last event.
         encoder: The encoder of a pair's history: ``"lstm"``, ``"transformer"`` or ``"statistics"``.
         time_encoding: Whether the encoder reads the times of events.
@@ -77,9 +77,8 @@ class GTEALinkPredictor(GTEAEstimator):
             probability is the score of ``gtea score --pairs``.
         store_: The open store.
         cut_: The default cut of predictions, as a stored time.
-        model_: The trained model. ``model_.saved.metrics`` holds its metrics, and ``model_.saved.metrics["threshold"]``
-            the threshold with the highest accuracy on the validation part. ``predict`` does not use this threshold: it
-            returns the more likely class.
+        model_: The trained model. ``model_.saved.metrics`` holds its metrics, and ``model_.threshold.value`` the lowest
+            probability that ``predict`` takes for a link. It was chosen on the validation part.
         n_features_in_: The number of ids per example, 2.
 
     Examples:

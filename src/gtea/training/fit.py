@@ -141,15 +141,15 @@ class _Fitted(Generic[Network]):
 def _fit(task: Task[Network], listener: TrainingListener, *, resume: bool) -> _Fitted[Network]:
     """Fit the preprocessing, build the network, fit its trees if it has any, and train it."""
     torch.use_deterministic_algorithms(True)
-    entry = entry_of(task.config.model)
+    entry, of_accounts = entry_of(task.config.model), task.outputs()["task"] == "nodes"
     timer = _StepTimer()
     preprocessing = preprocessing_for(
         task.store,
         task.split.train.as_of,
         task.config,
         add_statistics=not entry.samples,
-        add_context=entry.reads_context,
-        for_trees=entry.has_trees and task.outputs()["task"] == "nodes",
+        add_context=entry.reads_context and of_accounts,
+        for_trees=entry.has_trees and of_accounts,
         labels=task.neighbour_labels() if task.config.features.neighbour_labels else None,
     )
     network = task.network(input_spec(preprocessing)).to(task.device)
