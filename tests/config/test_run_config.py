@@ -34,7 +34,7 @@ def test_what_is_saved_can_be_read_again() -> None:
         ("[train]\nlr = true\n", "train.lr must be of type float (got True)"),
         (
             '[features]\nnodes = ["magic"]\n',
-            "features.nodes must be one of 'given', 'statistics', 'random' (got 'magic')",
+            "features.nodes must be one of 'given', 'statistics', 'random', 'partners', 'rhythm' (got 'magic')",
         ),
         ("[features]\nnodes = 5\n", "features.nodes must be a list (got 5)"),
         ("[sampling]\nfanout = 0\n", "sampling.fanout must be at least 1 (got 0)"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +38,42 @@ def fitted(store: Store, examples: Any) -> GTEAClassifier:
     return GTEAClassifier(store, **QUICK).fit(*examples)
 
 
+def decided(model: GTEAClassifier, chances: Any) -> list[str | None]:
+    """Of two classes, by the threshold of the positive one."""
+    threshold, positive = model.model_.threshold, model.model_.positive
+    assert threshold is not None
+    (other,) = set(model.model_.classes) - {positive}
+    column = model.classes_.tolist().index(positive)
+    return [positive if row[column] >= threshold.value else other for row in chances]
+
+
+@pytest.mark.parametrize("value", [0.0, 0.3, 0.9, 1.0])
+def test_labels_are_decided_at_the_threshold(fitted: GTEAClassifier, examples: Any, value: float) -> None:
+    model = copy.copy(fitted)
+    model.model_ = copy.copy(fitted.model_)
+    assert fitted.model_.threshold is not None
+    model.model_.threshold = replace(fitted.model_.threshold, value=value)
+    chances = model.predict_proba(examples[0])
+    assert model.predict(examples[0]).tolist() == decided(model, chances)
+    if value == 0:
+        assert set(model.predict(examples[0])) == {model.model_.positive}
+
+
+def test_of_three_classes_the_most_likely_one(store: Store, examples: Any) -> None:
+    accounts, _ = examples
+    model = GTEAClassifier(store, model="tree", **QUICK).fit(accounts, np.arange(len(accounts)) % 3)
+    assert model.model_.threshold is None
+    chances = model.predict_proba(accounts)
+    assert model.predict(accounts).tolist() == chances.argmax(axis=1).tolist()
+
+
 def test_probabilities_labels_and_embeddings(fitted: GTEAClassifier, examples: Any) -> None:
     accounts, y = examples
     chances = fitted.predict_proba(accounts[:7])
     assert chances.shape == (7, 2)
     np.testing.assert_allclose(chances.sum(axis=1), 1)
     assert fitted.classes_.tolist() == sorted(set(y))
-    assert fitted.predict(accounts[:7]).tolist() == fitted.classes_[chances.argmax(axis=1)].tolist()
+    assert fitted.predict(accounts[:7]).tolist() == decided(fitted, chances)
     assert fitted.transform(accounts[:7]).shape == (7, 6)
     assert len(fitted.get_feature_names_out()) == 6
     assert 0 <= fitted.score(accounts, y) <= 1
@@ -250,7 +281,7 @@ def test_as_of_is_the_estimators_unless_a_call_names_another(store: Store, examp
     later = model.predict_proba(accounts, as_of=store.end)
     assert (later != own).any()
     assert (model.transform(accounts, as_of=store.end) != model.transform(accounts)).any()
-    assert model.predict(accounts, as_of=store.end).tolist() == model.classes_[later.argmax(axis=1)].tolist()
+    assert model.predict(accounts, as_of=store.end).tolist() == decided(model, later)
     assert model.score(accounts, y, as_of=store.end) == (model.predict(accounts, as_of=store.end) == y).mean()
     assert model.cut_ == middle
 

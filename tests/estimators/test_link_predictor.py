@@ -65,13 +65,19 @@ def fitted(shop: Store, pairs: Any) -> GTEALinkPredictor:
     return GTEALinkPredictor(shop, as_of=CUT, link_head="pair", **QUICK).fit(*pairs)
 
 
+def decided(model: GTEALinkPredictor, chances: Any) -> list[int]:
+    threshold = model.model_.threshold
+    assert threshold is not None
+    return [int(row[1] >= threshold.value) for row in chances]
+
+
 def test_probabilities_and_labels(fitted: GTEALinkPredictor, pairs: Any) -> None:
     examples, y = pairs
     chances = fitted.predict_proba(examples)
     assert chances.shape == (len(y), 2)
     np.testing.assert_allclose(chances.sum(axis=1), 1)
     assert fitted.classes_.tolist() == [0, 1]
-    assert fitted.predict(examples).tolist() == (chances[:, 1] > 0.5).astype(int).tolist()
+    assert fitted.predict(examples).tolist() == decided(fitted, chances)
     assert fitted.score(examples, y) == (fitted.predict(examples) == y).mean()
     assert is_classifier(fitted)
     assert fitted.n_features_in_ == 2
@@ -140,7 +146,7 @@ def test_as_of_is_the_estimators_unless_a_call_names_another(fitted: GTEALinkPre
     later = fitted.predict_proba(examples, as_of="800")
     assert (later != own).any()
     assert fitted.cut_ == CUT
-    assert fitted.predict(examples, as_of=800).tolist() == (later[:, 1] > 0.5).astype(int).tolist()
+    assert fitted.predict(examples, as_of=800).tolist() == decided(fitted, later)
     assert fitted.score(examples, y, as_of=800) == (fitted.predict(examples, as_of=800) == y).mean()
 
 
@@ -177,9 +183,10 @@ def test_cloning_shares_the_store(shop: Store) -> None:
     ("name", "head", "settings"),
     [
         ("hybrid", None, {"model.dropout": 0.2, "split.train_windows": 2}),
-        ("hybrid", "dot", {"model.node_limit": 2.0}),
+        ("hybrid", "dot", {"model.node_limit": 1.5}),
         ("gtea", "pair", {"model.dropout": 0.2}),
         ("tree", None, {"features.pair_statistics": True}),
+        ("strong-tree", None, {"features.recency": False}),
     ],
 )
 def test_what_was_loaded_trains_as_it_was_trained(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,8 +10,10 @@ import pytest
 from gtea.config import FeaturesConfig, RunConfig
 from gtea.errors import UsageError
 from gtea.features.account_statistics import net_flow_names, statistic_names, statistics, without_recency
+from gtea.features.activity_time import activity_graph
 from gtea.features.neighbour_labels import NeighbourLabels
-from gtea.features.pair_statistics import PAIR_STATISTICS
+from gtea.features.pair_statistics import PAIR_STATISTICS, PairStatistics
+from gtea.features.partner_statistics import PartnerStatistics, partner_statistic_names
 from gtea.features.preprocessing import (
     Preprocessing,
     evenly_spaced,
@@ -22,8 +25,10 @@ from gtea.features.preprocessing import (
     preprocessing_for,
     sample_events,
 )
+from gtea.features.rhythm_statistics import rhythm_statistic_names, rhythm_statistics
 from gtea.features.scaling import fit_columns
 from gtea.store.export import events_in_time_order
+from gtea.store.graph import graph_of
 from gtea.store.memory import store_in_memory
 from gtea.store.store import Store
 
@@ -101,11 +106,82 @@ def test_preprocessing_survives_json(random_store: Callable[..., Store]) -> None
     assert Preprocessing.from_json(json.loads(json.dumps(preprocessing.to_json()))) == preprocessing
 
 
+def test_what_trees_read_survives_json(random_store: Callable[..., Store]) -> None:
+    store, labels = random_store(), NeighbourLabels(("bad", "good"), (), ())
+    config = RunConfig(features=FeaturesConfig(neighbour_labels=True))
+    fitted = preprocessing_for(store, 90, config, for_trees=True, labels=labels)
+    assert fitted.tree_nodes is not None
+    assert fitted.events_per_unit is not None
+    assert Preprocessing.from_json(json.loads(json.dumps(fitted.to_json()))) == fitted
+
+
+def test_preprocessing_of_gtea_0_1_has_no_trees_and_clock_time(random_store: Callable[..., Store]) -> None:
+    view = random_store(unit="step").as_of(90)
+    fitted = fit_preprocessing(view, FeaturesConfig(pair_statistics=True))
+    content = json.loads(json.dumps(fitted.to_json()))
+    del content["tree_nodes"], content["events_per_unit"], content["nodes"]["partners"], content["nodes"]["rhythm"]
+    old = Preprocessing.from_json(content)
+    assert (old.tree_nodes, old.events_per_unit) == (None, None)
+    assert old == replace(fitted, events_per_unit=None)
+    src, dst = np.arange(10), np.arange(10, 20)
+    clock = PairStatistics(graph_of(view), fitted.times.stored_per_unit("step")).rows(src, dst)
+    np.testing.assert_array_equal(old.pair_statistics_of(view).rows(src, dst), clock)
+    assert fitted.events_per_unit is not None
+    active = PairStatistics(activity_graph(view), fitted.events_per_unit).rows(src, dst)
+    np.testing.assert_array_equal(fitted.pair_statistics_of(view).rows(src, dst), active)
+    assert not np.array_equal(clock, active)
+
+
+@pytest.mark.parametrize("unit", ["s", "step"])
+@pytest.mark.parametrize("cut", [0, 1, 90, 1000])
+def test_a_unit_of_activity_is_that_of_the_window(random_store: Callable[..., Store], unit: str, cut: int) -> None:
+    view = random_store(unit=unit).as_of(cut)
+    times = [int(time) for part in events_in_time_order(view) for time in part.time]
+    assert len(times) == int((np.asarray(view.arrays.event_time) < cut).sum())
+    scaler = fit_window(view)
+    length = (max(times) - min(times)) / scaler.stored_per_unit(view.store.unit) if times else 0
+    assert fit_preprocessing(view).events_per_unit == pytest.approx(max(1, len(times) / max(length, 1)))
+
+
+def test_trees_read_what_the_network_reads_and_more(random_store: Callable[..., Store]) -> None:
+    store = random_store()
+    fitted = preprocessing_for(store, 90, RunConfig(), for_trees=True)
+    assert fitted.nodes.kinds == ("given", "statistics")
+    assert fitted.tree_nodes is not None
+    assert fitted.tree_nodes.kinds == ("given", "statistics", "partners", "rhythm")
+    assert fitted.tree_nodes == fit_nodes(store.as_of(90), fitted.tree_nodes.kinds)
+    assert fitted.tree_nodes.names[: fitted.tree_nodes.d_own] == fitted.nodes.names
+    asked = RunConfig(features=FeaturesConfig(("rhythm", "random")))
+    fitted = preprocessing_for(store, 90, asked, for_trees=True)
+    assert fitted.nodes.kinds == ("random", "rhythm")
+    assert fitted.tree_nodes is not None
+    assert set(fitted.tree_nodes.kinds) == {"random", "rhythm", "partners"}
+    assert fitted.tree_nodes.kinds[0] == "random"
+
+
+def test_context_is_added_where_the_user_names_nothing(random_store: Callable[..., Store]) -> None:
+    store = random_store()
+    found = preprocessing_for(store, 90, RunConfig(), add_statistics=True, add_context=True)
+    assert found.nodes.kinds == ("given", "statistics", "partners", "rhythm")
+    assert found.tree_nodes is None
+    asked = RunConfig(features=FeaturesConfig(("statistics",)))
+    assert preprocessing_for(store, 90, asked, add_statistics=True, add_context=True).nodes.kinds == ("statistics",)
+
+
+def test_context_is_fitted_on_accounts_with_a_past(random_store: Callable[..., Store]) -> None:
+    view = random_store().as_of(20)
+    seen = np.array([node for node in range(view.store.num_nodes) if view.degree(node)])
+    nodes = fit_nodes(view, ["partners", "rhythm"])
+    assert nodes.partners == fit_columns(
+        partner_statistic_names(view.store.features), PartnerStatistics(view).rows(seen)
+    )
+    assert nodes.rhythm == fit_columns(rhythm_statistic_names(view.store.features), rhythm_statistics(view, seen))
+
+
 @pytest.mark.parametrize("kinds", [[], ["degree"], ["random", "random"]])
 def test_node_features_that_cannot_be(random_store: Callable[..., Store], kinds: list[str]) -> None:
-    with pytest.raises(
-        UsageError, match=r"features\.nodes: must name one or more of given, statistics, random, each once"
-    ):
+    every = "given, statistics, random, partners, rhythm"
+    with pytest.raises(UsageError, match=rf"features\.nodes: must name one or more of {every}, each once"):
         fit_nodes(random_store().as_of(), kinds)  # type: ignore[arg-type]
 
 
@@ -162,3 +238,25 @@ def test_the_spec_counts_what_is_read(random_store: Callable[..., Store]) -> Non
     assert spec.d_pair_statistics == len(PAIR_STATISTICS)
     assert spec.d_neighbour_labels == len(labels.names) == 4
     assert spec.d_head_inputs == fitted.d_node + 4
+    assert (spec.d_tree_inputs, spec.d_own_features) == (0, 0)
+
+
+@pytest.mark.parametrize("with_labels", [False, True])
+def test_the_spec_counts_what_trees_read(random_store: Callable[..., Store], with_labels: bool) -> None:
+    store, labels = random_store(), NeighbourLabels(("bad", "good"), (), ())
+    config = RunConfig(features=FeaturesConfig(neighbour_labels=with_labels))
+    fitted = preprocessing_for(store, 90, config, for_trees=True, labels=labels)
+    spec, nodes = input_spec(fitted), fitted.tree_nodes
+    assert nodes is not None
+    assert nodes.partners is not None
+    assert nodes.rhythm is not None
+    context = len(nodes.partners.names) + len(nodes.rhythm.names)
+    assert spec.d_own_features == fitted.d_node
+    assert spec.d_tree_inputs == fitted.d_node + context + (4 if with_labels else 0)
+
+
+def test_trees_on_context_alone_are_one_set(random_store: Callable[..., Store]) -> None:
+    config = RunConfig(features=FeaturesConfig(("partners",)))
+    spec = input_spec(preprocessing_for(random_store(), 90, config, for_trees=True))
+    assert spec.d_own_features == 0
+    assert spec.d_tree_inputs > spec.d_node_features
