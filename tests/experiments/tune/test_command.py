@@ -41,7 +41,9 @@ def test_what_it_prints_and_that_train_takes_what_it_found(
     assert result["trials"] == 3
     assert result["split"]["left_out"] == json.loads(trained.out)["split"]["left_out"]
     two = [trial for trial in result["top"] if trial["number"] <= 2]
-    assert json.loads(trained.out)["validation"]["log_likelihood"] == max(trial["metric"] for trial in two)
+    rows = (Path(json.loads(trained.out)["out"]) / "metrics.jsonl").read_text().splitlines()
+    best = max(json.loads(row)["validation_log_likelihood"] for row in rows)
+    assert best == max(trial["metric"] for trial in two)
     assert "final" not in result
     for name in ("config", "table", *range(len(result["pictures"]))):
         path = result[name] if isinstance(name, str) else result["pictures"][name]
