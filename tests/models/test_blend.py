@@ -9,7 +9,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from gtea.models.blend import Blend, blend_weights
+from gtea.models.blend import LATER, OTHER_SHARES, SAME_TIME, Blend, Trust, blend_weights
 
 Floats = NDArray[np.float64]
 Targets = NDArray[np.int64]
@@ -34,21 +34,23 @@ def log_softmax(logits: Floats) -> Floats:
     return np.asarray(logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True))
 
 
-def favoured(rows: Floats, targets: Targets, chosen: tuple[int, ...] = ()) -> Floats:
-    """What weights are drawn to: t_k exp(2 l_k / sqrt(n)) for the log-likelihood l_k of each model, summing to 1."""
+def favoured(rows: Floats, targets: Targets, chosen: tuple[int, ...] = (), trust: Trust = SAME_TIME) -> Floats:
+    """What weights are drawn to: t_k exp(b l_k / sqrt(n)) for the log-likelihood l_k of each model, summing to 1."""
     n = len(targets)
     alone = np.array([sum(row[k][y] for row, y in zip(rows, targets, strict=True)) for k in range(rows.shape[1])])
-    trust = np.array([n / (n + 200) if k in chosen else 1 for k in range(rows.shape[1])])
-    scores = trust * np.exp(2 * (alone - alone.max()) / np.sqrt(n))
+    shares = np.array([n / (n + 200) if k in chosen else 1 for k in range(rows.shape[1])])
+    scores = shares * np.exp(trust.evidence * (alone - alone.max()) / np.sqrt(n))
     return np.asarray(scores / scores.sum())
 
 
-def objective(weights: Floats, rows: Floats, targets: Targets, chosen: tuple[int, ...] = ()) -> float:
+def objective(
+    weights: Floats, rows: Floats, targets: Targets, chosen: tuple[int, ...] = (), trust: Trust = SAME_TIME
+) -> float:
     """As in the module's docstring."""
     mixed = log_softmax(np.einsum("k,nkc->nc", weights, rows))
     likelihood = sum(row[y] for row, y in zip(mixed, targets, strict=True))
-    shrinkage = 10 * (1 + 200 / len(targets))
-    return float(-likelihood + shrinkage * ((weights - favoured(rows, targets, chosen)) ** 2).sum())
+    shrinkage = trust.shrinkage * (1 + 200 / len(targets))
+    return float(-likelihood + shrinkage * ((weights - favoured(rows, targets, chosen, trust)) ** 2).sum())
 
 
 def by_grid(rows: Floats, targets: Targets, low: Floats, high: Floats, steps: int) -> Floats:
@@ -77,7 +79,7 @@ def test_no_point_of_a_dense_grid_is_better(num_models: int, steps: int, num_cla
 
 def by_descent(rows: Floats, targets: Targets) -> Floats:
     """Projected gradient descent with steps that can't overshoot, until nothing moves."""
-    start, pull = favoured(rows, targets), 20 * (1 + 200 / len(targets))
+    start, pull = favoured(rows, targets), 2 * SAME_TIME.shrinkage * (1 + 200 / len(targets))
     # The largest curvature of a log-sum-exp is a quarter of the squared spread of what it sums.
     spread = (rows.max(axis=2) - rows.min(axis=2)).sum(axis=1)
     step = 1 / ((spread**2).sum() / 4 + pull)
@@ -199,6 +201,37 @@ def test_a_model_whose_epoch_was_chosen_on_the_examples_is_trusted_less(num_exam
         assert objective(np.maximum(found + change, 0), twins, targets, (0,)) >= best - 1e-9
 
 
+@pytest.mark.parametrize("trust", [SAME_TIME, LATER, OTHER_SHARES])
+@pytest.mark.parametrize("chosen", [(), (1,)])
+def test_it_is_the_minimum_however_far_the_examples_are_trusted(trust: Trust, chosen: tuple[int, ...]) -> None:
+    rows, targets = examples(17, 150, 3, 3)
+    found = blend_weights(rows, targets, chosen, trust)
+    best = objective(found, rows, targets, chosen, trust)
+    for change in product((-1e-3, 0.0, 1e-3), repeat=3):
+        assert objective(np.maximum(found + change, 0), rows, targets, chosen, trust) >= best - 1e-9
+
+
+def test_the_less_examples_are_trusted_the_less_they_change() -> None:
+    """Of a good and a worthless model, equal weights are least changed by examples of another kind."""
+    rng = np.random.default_rng(18)
+    truth = rng.normal(size=(300, 2))
+    targets = np.array([rng.choice(2, p=row) for row in softmax(2 * truth)])
+    rows = log_softmax(2 * np.stack([truth, rng.normal(size=(300, 2))], axis=1))
+    distances = [
+        np.abs(blend_weights(rows, targets, (), trust) - 0.5).max() for trust in (SAME_TIME, LATER, OTHER_SHARES)
+    ]
+    assert distances[0] > distances[1] > distances[2]
+
+
+def test_examples_of_other_shares_favour_no_model() -> None:
+    """Ten examples that one model gets right and the other wrong: they say nothing of what will be scored."""
+    targets = np.arange(10) % 2
+    right = np.where(np.eye(2)[targets] == 1, -0.1, -2.4)
+    rows = log_softmax(np.stack([right, -2.5 - right], axis=1))
+    np.testing.assert_allclose(blend_weights(rows, targets, (), OTHER_SHARES), 0.5, atol=0.01)
+    assert blend_weights(rows, targets, (), SAME_TIME)[0] > 0.9
+
+
 def test_the_order_of_examples_has_no_effect() -> None:
     rows, targets = examples(12, 400, 3, 3)
     order = np.random.default_rng(0).permutation(400)
@@ -214,8 +247,8 @@ def test_the_order_of_models_has_no_effect() -> None:
 def test_the_answer_is_the_weighted_sum() -> None:
     rows, targets = examples(14, 30, 3, 4)
     blend = Blend(3)
-    blend.fit(rows, targets)
-    weights = blend_weights(rows, targets)
+    blend.fit(rows, targets, [0], LATER)
+    weights = blend_weights(rows, targets, [0], LATER)
     np.testing.assert_array_equal(blend.weights, weights)
     expected = sum(weights[k] * rows[:, k] for k in range(3))
     np.testing.assert_allclose(blend(torch.from_numpy(rows)), expected, atol=1e-12)

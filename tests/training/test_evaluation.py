@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from gtea.errors import DataError
-from gtea.models.blend import Blend, blend_weights
+from gtea.models.blend import LATER, SAME_TIME, Blend, Trust, blend_weights
 from gtea.models.hybrid import Hybrid
 from gtea.tasks.metrics import average_precision, node_metrics
 from gtea.tasks.probability_correction import fit_correction
@@ -260,8 +260,9 @@ class ThreeModels(Hybrid):
         self.blend = Blend(3)
 
 
+@pytest.mark.parametrize("trust", [SAME_TIME, LATER])
 @pytest.mark.parametrize("num_classes", [2, 4])
-def test_the_blend_is_fitted_to_the_validation_part(num_classes: int) -> None:
+def test_the_blend_is_fitted_to_the_validation_part(num_classes: int, trust: Trust) -> None:
     rng = np.random.default_rng(5)
     truth = rng.normal(size=(240, num_classes))
     targets = np.array([rng.choice(num_classes, p=row) for row in softmax(2 * truth)])
@@ -269,10 +270,10 @@ def test_the_blend_is_fitted_to_the_validation_part(num_classes: int) -> None:
     rows = np.log(softmax(logits))
     network = ThreeModels()
     by_model = {"validation": rows[:120], "test": rows[120:]}
-    found = blended(network, by_model, targets[:120])
+    found = blended(network, by_model, targets[:120], trust)
     # The epoch of the first model was chosen on the same examples, and trees have no epochs.
-    weights = blend_weights(rows[:120], targets[:120], chosen=[0])
-    of_trees = blend_weights(rows[:120, 1:], targets[:120])
+    weights = blend_weights(rows[:120], targets[:120], [0], trust)
+    of_trees = blend_weights(rows[:120, 1:], targets[:120], (), trust)
     assert torch.equal(network.blend.weights, torch.from_numpy(weights))
     for name, each in by_model.items():
         probabilities, halves = found[name]
@@ -280,7 +281,7 @@ def test_the_blend_is_fitted_to_the_validation_part(num_classes: int) -> None:
         np.testing.assert_allclose(halves["network"], softmax(each[:, 0]), atol=1e-12)
         mixed = of_trees[0] * each[:, 1] + of_trees[1] * each[:, 2]
         np.testing.assert_allclose(halves["trees"], softmax(mixed), atol=1e-12)
-    again = blended(ThreeModels(), {**by_model, "test": by_model["test"][::-1]}, targets[:120])
+    again = blended(ThreeModels(), {**by_model, "test": by_model["test"][::-1]}, targets[:120], trust)
     np.testing.assert_array_equal(again["validation"][0], found["validation"][0])
     np.testing.assert_array_equal(again["test"][0], found["test"][0][::-1])
 
