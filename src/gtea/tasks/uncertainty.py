@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -66,6 +67,46 @@ def mean_and_std(values: Sequence[float]) -> tuple[float, float]:
         raise DataError(f"values: must be at least one number (got shape {numbers.shape}). Pass a flat list.")
     require_finite(numbers)
     return float(numbers.mean()), float(numbers.std(ddof=1)) if len(numbers) > 1 else 0.0
+
+
+def mean_interval(values: Sequence[float], *, level: float = 0.95) -> Interval:
+    """Return the mean of independent repetitions and Student's t interval, which is wider the fewer there are.
+
+    Args:
+        values: At least two numbers.
+        level: The confidence level.
+    """
+    if len(values) < 2:
+        raise DataError(f"values: must be at least two numbers (got {len(values)}). Repeat the measurement.")
+    mean, std = mean_and_std(values)
+    radius = _t_quantile(level, len(values) - 1) * std / math.sqrt(len(values))
+    return Interval(mean, mean - radius, mean + radius)
+
+
+def _t_quantile(level: float, freedom: int) -> float:
+    """Return the t for which P(-t <= T <= t) is the level, by bisection over theta = arctan(t / sqrt(freedom))."""
+    low, high = 0.0, math.pi / 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _t_probability(middle, freedom) < level else (low, middle)
+    return math.sqrt(freedom) * math.tan(low)
+
+
+def _t_probability(theta: float, freedom: int) -> float:
+    """Return P(-t <= T <= t). For whole degrees of freedom it is a finite sum (Abramowitz and Stegun, 26.7.3, 26.7.4).
+
+    With s = sin(theta) and c = cos(theta):
+
+        even: s (1 + 1/2 c^2 + (1 3)/(2 4) c^4 + ... up to c^(freedom - 2))
+        odd:  2/pi (theta + s (c + 2/3 c^3 + (2 4)/(3 5) c^5 + ... up to c^(freedom - 2)))
+    """
+    sine, cosine = math.sin(theta), math.cos(theta)
+    odd = freedom % 2
+    total, term = 0.0, cosine**odd
+    for power in range(odd, freedom - 1, 2):
+        total += term
+        term *= cosine**2 * (power + 1) / (power + 2)
+    return 2 / math.pi * (theta + sine * total) if odd else sine * total
 
 
 def _groups(length: int, strata: ArrayLike | None) -> list[NDArray[np.int64]]:
