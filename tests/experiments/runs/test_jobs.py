@@ -91,6 +91,19 @@ def test_outcomes_of_another_gtea_are_not_taken_for_this_ones(
         read_outcome(done, tmp_path)
 
 
+def test_outcomes_from_before_labels_were_drawn_are_read(done: Job, tmp_path: Path) -> None:
+    kept = json.loads(done.outcome_file(tmp_path).read_text())
+    assert kept.pop("per_class") is None
+    done.outcome_file(tmp_path).write_text(json.dumps(kept))
+    outcome = read_outcome(done, tmp_path)
+    assert outcome is not None
+    assert outcome.label == "fold 2"
+    del kept["seed"]
+    done.outcome_file(tmp_path).write_text(json.dumps(kept))
+    with pytest.raises(ModelError, match=r"can't be read \(.*seed.*\)\. Delete it to repeat the run\."):
+        read_outcome(done, tmp_path)
+
+
 def test_a_setting_that_was_off_and_is_gone_changes_nothing(done: Job, tmp_path: Path) -> None:
     kept = json.loads(done.outcome_file(tmp_path).read_text())
     kept["config"]["model"]["tree_beside"] = False

@@ -2,6 +2,7 @@
 
     OUT/runs/DATA-PROTOCOL/MODEL-fold0-seed0-1a2b3c4d.json     the outcome; a temporal split has no fold
     OUT/models/DATA-PROTOCOL/MODEL-fold0-seed0-1a2b3c4d/       the training run, then its model
+    OUT/runs/DATA-few-labels/MODEL-n30-seed0-1a2b3c4d.json     with 30 labels of each class
 
 The name ends with a digest of the data and of all settings that differ from gtea's defaults. So outcomes of different
 settings or data never mix, and going back to earlier settings reuses their outcomes.
@@ -19,27 +20,34 @@ from typing import Any, Literal
 
 from gtea.config import RunConfig
 from gtea.errors import ModelError
+from gtea.experiments.runs.few_labels_request import FewLabelsRequest
 from gtea.experiments.runs.subject import Subject
 from gtea.models.registry import default_config, model_config
 from gtea.runtime.files import write_json
 from gtea.tasks.link_split import LinkProtocol
 from gtea.training.request import Fold, LinkRequest, NodeRequest
 
+RunProtocol = LinkProtocol | Literal["few-labels"]
+"""How data are split: as in the paper, by time, or into a few labelled accounts and the rest."""
 # Differs between the runs of a row, so it is not part of the digest.
 _IGNORED = ("train.seed",)
 
 
 @dataclass(frozen=True)
 class Repeat:
-    """One repetition of a job: a fold or a seed."""
+    """One repetition of a job: a fold, a seed, or a draw of labels."""
 
     fold: int | None
     """Number of the stratified fold, starting at 0; None for a temporal split."""
     seed: int
+    per_class: int | None = None
+    """How many labelled accounts of each class may be used, drawn with the seed; None for all."""
 
     @property
     def label(self) -> str:
-        """The label in tables. Folds are counted from 1 there."""
+        """The label in tables. Folds and draws are counted from 1 there."""
+        if self.per_class is not None:
+            return f"{self.per_class} per class, draw {self.seed + 1}"
         return f"seed {self.seed}" if self.fold is None else f"fold {self.fold + 1}"
 
 
@@ -49,7 +57,7 @@ class Job:
 
     subject: Subject
     data_digest: str
-    protocol: LinkProtocol
+    protocol: RunProtocol
     model: str
     repeat: Repeat
     config: RunConfig
@@ -76,7 +84,8 @@ class Job:
         identity = json.dumps([self.data_digest, self.model, self.settings, folds], sort_keys=True)
         digest = hashlib.sha256(identity.encode()).hexdigest()[:8]
         fold = "" if self.repeat.fold is None else f"fold{self.repeat.fold}-"
-        return f"{self.model}-{fold}seed{self.repeat.seed}-{digest}"
+        few = "" if self.repeat.per_class is None else f"n{self.repeat.per_class}-"
+        return f"{self.model}-{few}{fold}seed{self.repeat.seed}-{digest}"
 
     def outcome_file(self, out: Path) -> Path:
         """The path of the outcome."""
@@ -91,7 +100,7 @@ class Job:
         subject = self.subject
         if subject.labels is None:
             return LinkRequest.read(subject.store, base=self.config, device=self.device)
-        return NodeRequest.read(
+        request = NodeRequest.read(
             subject.store,
             subject.labels,
             positive=subject.positive,
@@ -100,6 +109,9 @@ class Job:
             device=self.device,
             fold=None if self.repeat.fold is None else Fold(self.repeat.fold, self.folds),
         )
+        if self.repeat.per_class is None:
+            return request
+        return FewLabelsRequest.draw(request, subject.name, self.repeat.per_class, self.repeat.seed)
 
 
 @dataclass(frozen=True)
@@ -131,11 +143,13 @@ class Outcome:
     split: dict[str, Any]
     versions: dict[str, str]
     created: str
+    per_class: int | None = None
+    """How many labelled accounts of each class were used; None for all."""
 
     @property
     def label(self) -> str:
-        """The label of the fold or seed."""
-        return Repeat(self.fold, self.seed).label
+        """The label of the fold, seed or draw."""
+        return Repeat(self.fold, self.seed, self.per_class).label
 
 
 def _changed_settings(config: RunConfig, base: RunConfig) -> dict[str, Any]:
@@ -158,7 +172,7 @@ def read_outcome(job: Job, out: Path) -> Outcome | None:
     path = job.outcome_file(out)
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        outcome = Outcome(**{name: record[name] for name in Outcome.__dataclass_fields__})
+        outcome = Outcome(**{name: record[name] for name in Outcome.__dataclass_fields__ if name in record})
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError) as error:

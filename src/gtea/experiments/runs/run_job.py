@@ -5,37 +5,44 @@ from __future__ import annotations
 import datetime as dt
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from gtea.errors import ModelError, UsageError
+from gtea.experiments.runs.few_labels_request import FewLabelsRequest
 from gtea.experiments.runs.jobs import Job, Outcome, save_outcome
 from gtea.models.model_folder import SavedModel
 from gtea.training import run_record
 from gtea.training.fit import Task, run_identity, train_task
 from gtea.training.loop import DivergenceError, TrainingListener
+from gtea.training.request import LinkRequest, NodeRequest
 
 
 def run_job(job: Job, out: Path, listener: TrainingListener) -> Outcome:
     """Train and evaluate the model of a job. A diverged run is saved as a failed outcome."""
     start = time.monotonic()
-    task, resume = _begin_or_resume(job, out)
+    request = job.request()
+    task, resume = _begin_or_resume(request, job.model_folder(out))
     try:
-        outcome = _finished(job, train_task(task, listener, resume=resume), interrupted=resume)
+        model = train_task(task, listener, resume=resume)
     except DivergenceError as error:
         outcome = _failed(job, task, str(error), time.monotonic() - start, interrupted=resume)
         shutil.rmtree(task.folder)
+    else:
+        outcome = _finished(job, model, interrupted=resume)
+        if isinstance(request, FewLabelsRequest):
+            outcome = _tested(outcome, request, model, start)
     save_outcome(job.outcome_file(out), outcome)
     return outcome
 
 
-def _begin_or_resume(job: Job, out: Path) -> tuple[Task[Any], bool]:
-    """Return the task of a job, and whether its folder holds a run to resume.
+def _begin_or_resume(request: NodeRequest | LinkRequest, folder: Path) -> tuple[Task[Any], bool]:
+    """Return the task of a request, and whether its folder holds a run to resume.
 
     A run that would give another result if resumed, for example with another number of threads, starts over.
     """
-    folder = job.model_folder(out)
-    task: Task[Any] = job.request().once(folder)
+    task: Task[Any] = request.once(folder)
     if (folder / run_record.RUN).exists():
         try:
             run_record.resume(folder, run_identity(task))
@@ -54,7 +61,7 @@ def _finished(job: Job, model: SavedModel, *, interrupted: bool) -> Outcome:
         **_identity(job),
         state="finished",
         reason=None,
-        test=metrics["test"],
+        test=metrics.get("test", {}),
         validation=metrics["validation"],
         best_epoch=metrics["best_epoch"],
         epochs=metrics["epochs"],
@@ -66,6 +73,13 @@ def _finished(job: Job, model: SavedModel, *, interrupted: bool) -> Outcome:
         versions=facts["versions"],
         created=facts["created"],
     )
+
+
+def _tested(outcome: Outcome, request: FewLabelsRequest, model: SavedModel, start: float) -> Outcome:
+    """Add the figures of the accounts that training did not know of. Seconds include scoring them."""
+    test = request.test_metrics(model)
+    split = {**outcome.split, "test": request.test_part()}
+    return replace(outcome, test=test, split=split, seconds=round(time.monotonic() - start, 1))
 
 
 def _failed(job: Job, task: Task[Any], reason: str, seconds: float, *, interrupted: bool) -> Outcome:
@@ -96,6 +110,7 @@ def _identity(job: Job) -> dict[str, Any]:
         "model": job.model,
         "fold": job.repeat.fold,
         "seed": job.repeat.seed,
+        "per_class": job.repeat.per_class,
         "settings": job.settings,
         "config": job.config.to_json(),
         "data_digest": job.data_digest,
