@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-_LISTS = ("--data", "--models", "--axes")
+_LISTS = ("--data", "--models", "--axes", "--sizes")
 
 
 class ListsCommand(click.Command):

@@ -12,6 +12,7 @@ import click
 from gtea.cli.option_lists import ListsCommand
 from gtea.cli.output import given, json_option, print_json, printable, progress_bar
 from gtea.cli.reproduce_defaults import defaults_command
+from gtea.cli.reproduce_few_labels import few_labels_command
 from gtea.cli.run_lines import run_lines
 from gtea.cli.train import device_option, unknown_option
 from gtea.errors import UsageError
@@ -76,6 +77,7 @@ def command() -> None:
       gtea reproduce table1 --data wikipedia mooc --models tgat gtea-l+t tree edgebank
       gtea reproduce table1 --store payments.store --labels labels.csv
       gtea reproduce defaults --jobs 2
+      gtea reproduce few-labels --jobs 2
 
     Every training is kept as one JSON file in OUT/runs. After a kill, the same command resumes. Other settings are
     other runs, and are never mixed.
@@ -83,6 +85,7 @@ def command() -> None:
 
 
 command.add_command(defaults_command)
+command.add_command(few_labels_command)
 
 
 @command.command("table1", cls=ListsCommand)
