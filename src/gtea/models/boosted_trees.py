@@ -57,7 +57,7 @@ class TreeSettings:
 PLAIN = TreeSettings()
 STRONG = TreeSettings(learning_rate=0.05, num_rounds=200, max_leaves=15, column_share=0.3, l2=3.0)
 """Smaller steps, smaller trees and fewer columns per split: less overconfident, and better on every table that was
-tried (docs/decisions/0028)."""
+tried (docs/decisions/0029)."""
 _MIN_LEAF, _LEAVES_PER_CLASS = 20, 4
 """A leaf holds at least 20 examples or, of few labels, a quarter of the rarest class."""
 

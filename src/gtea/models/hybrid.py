@@ -5,7 +5,7 @@
 Accounts have three models: GTEA; trees on an account's own features, which change little over time; and trees on all
 features: those of partners, of rhythm, and the labels of neighbours. Pairs have two: GTEA, and trees on the ranks of
 pair statistics. They make different mistakes: trees see sharp differences in numbers, and GTEA sees who an account
-deals with and in which order. Beyond the paper; see docs/decisions/0024 and 0028.
+deals with and in which order. Beyond the paper; see docs/decisions/0024 and 0029.
 """
 
 from __future__ import annotations
