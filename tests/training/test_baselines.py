@@ -15,8 +15,12 @@ from tests.training.kills import Killed, killed_after, weights_digest
 
 from gtea.config import RunConfig, read_config
 from gtea.errors import ModelError
+from gtea.features.neighbour_labels import NeighbourLabelShares
+from gtea.features.node_features import NodeFeatures
+from gtea.features.preprocessing import Preprocessing
 from gtea.ingestion.ingest import ingest
-from gtea.models.registry import BASELINES, MODELS, model_config
+from gtea.models.boosted_trees import STRONG, BoostedTrees
+from gtea.models.registry import BASELINES, MODELS, default_config, model_config
 from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels, labels_from_arrays, positive_class
@@ -27,8 +31,9 @@ from gtea.training.link_task import LinkTask
 from gtea.training.loop import no_report
 from gtea.training.node_task import NodeTask
 
-NETWORKS = [name for name in BASELINES if name not in ("tree", "edgebank")]
-CLASSIFIERS = [*NETWORKS, "tree"]
+TREES = ("tree", "strong-tree")
+NETWORKS = [name for name in BASELINES if name not in (*TREES, "edgebank")]
+CLASSIFIERS = [*NETWORKS, *TREES]
 CPU = torch.device("cpu")
 SMALL = (
     "model.d_node=8", "model.d_mlp=8", "model.d_time=4", "model.dropout=0.1", "sampling.fanout=4", "train.lr=0.02",
@@ -138,8 +143,9 @@ def test_a_killed_run_goes_on_to_the_same_bytes(
     assert weights_digest(killed.folder) == weights_digest(whole.folder)
 
 
-def test_a_run_that_is_fitted_at_once_can_be_resumed(store: Store, tmp_path: Path) -> None:
-    whole, broken = (node_run(store, tmp_path / name, "tree") for name in ("whole", "broken"))
+@pytest.mark.parametrize("family", TREES)
+def test_a_run_that_is_fitted_at_once_can_be_resumed(store: Store, tmp_path: Path, family: str) -> None:
+    whole, broken = (node_run(store, tmp_path / name, family) for name in ("whole", "broken"))
     train_task(whole, no_report)
     train_task(broken, no_report)
     (broken.folder / "manifest.json").unlink()
@@ -188,7 +194,7 @@ def test_events_tell_where_accounts_have_no_features_of_their_own(shops: Store, 
 def test_habits_are_learnt(store: Store, tmp_path: Path, family: str) -> None:
     settings = ("features.nodes=random", "features.d_random=16", "train.epochs=20", "train.patience=20")
     run = link_run(store, tmp_path / "m", family, *settings, "model.dropout=0")
-    least = 0.9 if family in ("tree", "edgebank") else 0.6
+    least = 0.9 if family in (*TREES, "edgebank") else 0.6
     assert train_task(run, no_report).metrics["test"]["average_precision"] > least
 
 
@@ -214,6 +220,24 @@ def test_a_tree_has_the_statistics_besides_the_node_table_and_no_ages(store: Sto
     assert nodes["kinds"] == ("given", "statistics")
     assert "both_amount_mean" in nodes["statistics"]["names"]
     assert not any("since" in name for name in nodes["statistics"]["names"])
+
+
+def test_a_strong_tree_has_partners_rhythm_and_neighbour_labels_of_accounts(shops: Store, tmp_path: Path) -> None:
+    labels = labels_in(shops)
+    split, positive = temporal_split(labels, shops), positive_class(labels, "big")
+    config = default_config(model_config("strong-tree"), "nodes")
+    model = train_task(NodeTask(shops, labels, positive, split, config, tmp_path / "m", CPU), no_report)
+    assert model.preprocessing["nodes"]["kinds"] == ("statistics", "partners", "rhythm")
+    assert model.preprocessing["neighbour_labels"]["classes"] == ("small", "big")
+    view, part = shops.as_of(split.train.as_of), split.train.index
+    fitted = Preprocessing.from_json(model.preprocessing)
+    assert fitted.neighbour_labels is not None
+    shares = NeighbourLabelShares(view, fitted.neighbour_labels).rows(labels.nodes[part])
+    rows = np.concatenate([NodeFeatures(view, fitted.nodes).compute(labels.nodes[part]), shares], axis=1)
+    trees = BoostedTrees(rows.shape[1], 2, 0, STRONG)
+    examples = rows.astype(np.float32), labels.targets[part], np.ones(len(part))
+    trees.fit(*map(torch.from_numpy, examples))
+    assert all(torch.equal(model.weights[name], tensor) for name, tensor in trees.state_dict().items())
 
 
 def test_links_are_foretold_with_ages_and_accounts_without(gtea: Any, store: Store, tmp_path: Path) -> None:
@@ -261,7 +285,8 @@ def test_from_the_command_line(gtea: Any, store: Store, shops: Store, tmp_path: 
     (tmp_path / "pairs.csv").write_text("src,dst\nu00,i7\nu00,i0\n")
     words = ("score", tmp_path / "bank", store.path, "--pairs", tmp_path / "pairs.csv", "--json")
     ranked = json.loads(gtea(*words, "--out", tmp_path / "pairs.parquet").out)
-    assert [(row["dst"], row["score"] > 0) for row in ranked["top"]] == [("i0", True), ("i7", False)]
+    threshold = json.loads((tmp_path / "bank" / "thresholds.json").read_text())["threshold"]["value"]
+    assert [(row["dst"], row["score"] >= threshold) for row in ranked["top"]] == [("i0", True), ("i7", False)]
 
 
 @pytest.mark.parametrize(

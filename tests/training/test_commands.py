@@ -31,7 +31,11 @@ def test_train_evaluate_score(gtea: Run, payments: Any, trained: Path, tmp_path:
     assert scored.code == 0, scored.err
     with out.open(newline="") as stream:
         rows = list(csv.DictReader(stream))
-    assert list(rows[0]) == ["account", "score", "rank", "p_illicit", "p_normal", "active"]
+    assert list(rows[0]) == ["account", "score", "rank", "p_illicit", "p_normal", "alert", "active"]
+    threshold = json.loads((trained / "thresholds.json").read_text())["threshold"]["value"]
+    alerts = [row["account"] for row in rows if row["alert"] == "true"]
+    assert alerts == [row["account"] for row in rows if float(row["score"]) >= threshold]
+    assert f"alerts: {len(alerts):,} with a score of {threshold:.4f} or more" in scored.out
     assert [int(row["rank"]) for row in rows] == list(range(1, 201))
     scores = [float(row["score"]) for row in rows]
     assert scores == sorted(scores, reverse=True)

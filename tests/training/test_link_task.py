@@ -19,6 +19,7 @@ from gtea.errors import ModelError, UsageError
 from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.store import Store
 from gtea.tasks.link_split import split_links
+from gtea.tasks.thresholds import Threshold
 from gtea.training.fit import train_task
 from gtea.training.link_task import LinkTask
 from gtea.training.loop import no_report
@@ -114,7 +115,14 @@ def test_habits_are_learnt_from_the_pairs_own_histories(run_of: Make, head: str)
     assert model.config["task"] == "links"
     assert model.metrics["test"]["average_precision"] > 0.85
     assert set(model.metrics["test"]) >= {"accuracy", "macro_f1", "roc_auc", "mrr"}
-    assert 0 <= model.metrics["threshold"] <= 1
+    assert model.thresholds is not None
+    threshold = Threshold.from_json(model.thresholds["threshold"])
+    assert model.predictions is not None
+    rows = {name: np.array(model.predictions[name]) for name in ("part", "target", "p")}
+    for part in ("validation", "test"):
+        chosen = rows["part"] == part
+        right = (rows["p"][chosen] >= threshold.value) == rows["target"][chosen]
+        assert model.metrics[part]["accuracy"] == pytest.approx(right.mean())
 
 
 def test_the_paper_s_setting_trains(run_of: Make) -> None:
