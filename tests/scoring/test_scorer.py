@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from gtea.models.model_folder import SavedModel
 from gtea.scoring.options import EXACT, ScoringOptions
 from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.store import Store
+from gtea.tasks.thresholds import half_threshold
 
 CPU = torch.device("cpu")
 CUT = 150
@@ -27,7 +28,15 @@ both_directions = pytest.mark.parametrize("directed", [False, True], ids=["undir
 
 
 def saved_model(
-    store: Store, task: str, *, pairs: bool = False, ranks: bool = False, neighbours: bool = False, **sizes: Any
+    store: Store,
+    task: str,
+    *,
+    pairs: bool = False,
+    ranks: bool = False,
+    neighbours: bool = False,
+    classes: Sequence[str] = ("a", "b", "c"),
+    positive: str | None = None,
+    **sizes: Any,
 ) -> SavedModel:
     model = ModelConfig(d_node=6, d_edge=8, d_mlp=7, d_time=5, **sizes)
     sampling = SamplingConfig(max_events=5, fanout=100, batch_size=4)
@@ -35,12 +44,12 @@ def saved_model(
         ("given", "statistics"), pair_statistics=pairs, rank_inputs=ranks, neighbour_labels=neighbours
     )
     config = RunConfig(model=model, sampling=sampling, features=features)
-    labels = neighbour_labels_of(store, np.arange(8), np.arange(8) % 3, ["a", "b", "c"])
+    labels = neighbour_labels_of(store, np.arange(8), np.arange(8) % len(classes), list(classes))
     preprocessing = preprocessing_for(store, CUT, config, labels=labels)
     spec = input_spec(preprocessing)
-    network = GTEALinkNetwork(model, spec, 1) if task == "links" else GTEANodeClassifier(model, spec, 3, 1)
+    network = GTEALinkNetwork(model, spec, 1) if task == "links" else GTEANodeClassifier(model, spec, len(classes), 1)
     described = {
-        "run": config.to_json(), "task": task, "classes": ["a", "b", "c"], "positive": None, "input": vars(spec),
+        "run": config.to_json(), "task": task, "classes": list(classes), "positive": positive, "input": vars(spec),
     }  # fmt: skip
     return SavedModel(network.state_dict(), described, preprocessing.to_json(), {}, {})
 
@@ -74,6 +83,82 @@ def test_links(make_store: Callable[..., Store], directed: bool, head: str, pair
     src, dst = np.array([1, 5, 5, 3, 9]), np.array([5, 1, 9, store.node("nobody"), 9])
     exact = model.probabilities(store, CUT, src, dst)
     np.testing.assert_allclose(exact, model.probabilities(store, CUT, src, dst, SAMPLED), atol=1e-5)
+
+
+SHARES3, SHARES2 = [0.5, 0.3, 0.2], [0.8, 0.2]
+CALIBRATION3 = {
+    "shares": SHARES3,
+    "class_weights": [1.0, 2.0, 3.0],
+    "calibration": {"kind": "temperature", "prior": SHARES3, "temperature": 2.0},
+    "population": None,
+}
+CALIBRATION2 = {
+    "shares": SHARES2,
+    "class_weights": None,
+    "calibration": {"kind": "sigmoid", "slope": 0.5, "intercept": 1.0},
+    "population": [0.99, 0.01],
+}
+
+
+@pytest.mark.parametrize("options", [EXACT, SAMPLED], ids=["exact", "sampled"])
+def test_probabilities_are_corrected(make_store: Callable[..., Store], options: ScoringOptions) -> None:
+    """Those of active and of other accounts, and of pairs."""
+    store = make_store()
+    raw = saved_model(store, "nodes")
+    nodes = np.array([4, 0, 9, 4, store.node("nobody"), store.node("late-a")])
+    before = NodeModel(raw, CPU).probabilities(store, CUT, nodes, options)
+    after = NodeModel(dataclasses.replace(raw, calibration=CALIBRATION3), CPU).probabilities(store, CUT, nodes, options)
+    unweighted = before / np.array([1.0, 2.0, 3.0])
+    expected = np.sqrt(np.array(SHARES3) * unweighted / unweighted.sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(after, expected / expected.sum(axis=1, keepdims=True), rtol=1e-6)
+    links = saved_model(store, "links", pairs=True, link_head="pair")
+    ends = np.array([1, 5, 5]), np.array([5, 1, 9])
+    chances = LinkModel(links, CPU).probabilities(store, CUT, *ends, options)
+    found = LinkModel(dataclasses.replace(links, calibration=CALIBRATION2), CPU)
+    odds = np.exp(0.5 * np.log(chances / (1 - chances)) + 1) * (0.01 / 0.99) / (0.2 / 0.8)
+    np.testing.assert_allclose(found.probabilities(store, CUT, *ends, options), odds / (1 + odds), rtol=1e-6)
+
+
+@pytest.mark.parametrize("positive", ["a", "b"])
+def test_of_two_classes_the_threshold_decides(make_store: Callable[..., Store], positive: str) -> None:
+    saved = saved_model(make_store(), "nodes", classes=("a", "b"), positive=positive)
+    column = "ab".index(positive)
+    chances = np.column_stack([[0.9, 0.31, 0.3, 0.29, 0.1], [0.1, 0.69, 0.7, 0.71, 0.9]])
+    chances = chances if positive == "a" else chances[:, ::-1]
+    threshold = {**half_threshold([True, False], [0.7, 0.2]).to_json(), "value": 0.3}
+    model = NodeModel(dataclasses.replace(saved, thresholds={"threshold": threshold}), CPU)
+    assert (model.decide(chances) == column).tolist() == [True, True, True, False, False]
+    assert (NodeModel(saved, CPU).decide(chances) == column).tolist() == [True, False, False, False, False]
+
+
+def test_of_pairs_the_threshold_decides(make_store: Callable[..., Store]) -> None:
+    saved = saved_model(make_store(), "links")
+    threshold = {**half_threshold([True, False], [0.7, 0.2]).to_json(), "value": 0.3}
+    model = LinkModel(dataclasses.replace(saved, thresholds={"threshold": threshold}), CPU)
+    assert model.decide(np.column_stack([[0.6, 0.7, 0.71], [0.4, 0.3, 0.29]])).tolist() == [1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("part", "content", "message"),
+    [
+        ("calibration", {**CALIBRATION3, "class_weights": [1.0]}, r"calibration\.class_weights must have 3 numbers"),
+        ("calibration", {}, "calibration must be an object of shares, class_weights, calibration, population"),
+        ("thresholds", {"threshold": {"value": 2.0}}, "threshold must be an object of value, rule"),
+    ],
+)
+def test_what_damaged_files_say_is_not_believed(
+    make_store: Callable[..., Store], part: str, content: dict[str, Any], message: str
+) -> None:
+    saved = dataclasses.replace(saved_model(make_store(), "nodes"), **{part: content})
+    with pytest.raises(ModelError, match=message):
+        NodeModel(saved, CPU)
+
+
+def test_a_calibration_of_other_classes_is_refused(make_store: Callable[..., Store]) -> None:
+    store = make_store()
+    saved = dataclasses.replace(saved_model(store, "nodes"), calibration={**CALIBRATION2, "population": None})
+    with pytest.raises(ModelError, match=r"calibration: is for 2 classes \(got probabilities of 3\)"):
+        NodeModel(saved, CPU).probabilities(store, CUT, np.arange(3))
 
 
 def test_a_damaged_model_is_not_believed(make_store: Callable[..., Store]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +43,7 @@ def test_accounts_from_the_highest_score_to_the_lowest(shops: tuple[Store, Path]
     store, model = shops
     done = score_accounts(model, store.path, tmp_path / "scores.parquet", device=CPU)
     table = pq.read_table(tmp_path / "scores.parquet")
-    assert table.column_names == ["account", "score", "rank", "p_small", "p_big", "active"]
+    assert table.column_names == ["account", "score", "rank", "p_small", "p_big", "alert", "active"]
     assert table["active"].to_pylist() == [True] * len(table)
     assert done["inactive"] == 0
     assert done["accounts"] == len(table) == store.num_nodes
@@ -55,6 +57,42 @@ def test_accounts_from_the_highest_score_to_the_lowest(shops: tuple[Store, Path]
     np.testing.assert_array_equal(np.stack([table["p_small"], table["p_big"]], axis=1), wanted)
 
 
+def test_alerts_are_at_or_above_the_threshold(shops: tuple[Store, Path], tmp_path: Path) -> None:
+    store, model = shops
+    done = score_accounts(model, store.path, tmp_path / "scores.parquet", device=CPU)
+    rows = pq.read_table(tmp_path / "scores.parquet").to_pylist()
+    threshold = NodeModel.open(model, CPU).threshold
+    assert threshold is not None
+    assert done["threshold"] == threshold.value
+    assert [row["alert"] for row in rows] == [row["score"] >= threshold.value for row in rows]
+    assert 0 < done["alerts"] == sum(row["alert"] for row in rows) < len(rows)
+
+
+def test_a_prevalence_changes_scores_and_neither_ranks_nor_alerts(shops: tuple[Store, Path], tmp_path: Path) -> None:
+    store, model = shops
+    plain = score_accounts(model, store.path, tmp_path / "a.parquet", device=CPU)
+    rare = score_accounts(model, store.path, tmp_path / "b.parquet", prevalence=0.001, device=CPU)
+    one, other = (pq.read_table(tmp_path / name) for name in ("a.parquet", "b.parquet"))
+    assert one["account"].to_pylist() == other["account"].to_pylist()
+    assert one["alert"].to_pylist() == other["alert"].to_pylist()
+    assert (np.array(one["score"]) > np.array(other["score"])).all()
+    assert plain["threshold"] > rare["threshold"]
+    assert plain["alerts"] == rare["alerts"]
+
+
+def test_an_old_model_has_no_alerts(shops: tuple[Store, Path], tmp_path: Path) -> None:
+    store, model = shops
+    manifest = json.loads((shutil.copytree(model, tmp_path / "m") / "manifest.json").read_text())
+    for name in ("calibration.json", "thresholds.json"):
+        del manifest["files"][name]
+    (tmp_path / "m" / "manifest.json").write_text(json.dumps({**manifest, "format_version": 4}))
+    done = score_accounts(tmp_path / "m", store.path, tmp_path / "s.parquet", device=CPU)
+    assert "alert" not in pq.read_table(tmp_path / "s.parquet").column_names
+    assert "threshold" not in done
+    with pytest.raises(UsageError, match="--prevalence: needs a model of accounts of two classes, trained by gtea 0"):
+        score_accounts(tmp_path / "m", store.path, tmp_path / "s.parquet", prevalence=0.1, device=CPU)
+
+
 def test_accounts_of_which_nothing_is_known_are_marked(shops: tuple[Store, Path], tmp_path: Path) -> None:
     store, model = shops
     first = int(store.arrays.event_time.min())
@@ -63,6 +101,8 @@ def test_accounts_of_which_nothing_is_known_are_marked(shops: tuple[Store, Path]
     assert done["inactive"] == store.num_nodes
     assert set(table["active"].to_pylist()) == {False}
     assert len(set(table["score"].to_pylist())) == 1
+    # However high that score is, it is no reason to act.
+    assert set(table["alert"].to_pylist()) == {False}
 
 
 def test_some_accounts_as_of_a_cut(shops: tuple[Store, Path], tmp_path: Path) -> None:
