@@ -181,6 +181,19 @@ def test_a_prevalence_changes_probabilities_and_no_decision(
     assert [float(row["score"]) for row in asked] == pytest.approx([float(row["score"]) for row in after], rel=1e-12)
 
 
+def test_a_precision_is_that_of_the_population(train: Run, tmp_path: Path) -> None:
+    plain, rare = tmp_path / "plain", tmp_path / "rare"
+    assert train("--precision", 0.3, "--out", plain).code == 0
+    outcome = train("--precision", 0.3, "--prevalence", 0.1, "--out", rare)
+    assert outcome.code == 0, outcome.err
+    assert "on the validation part, if its share of illicit were 0.1 (95 %" in outcome.out
+    assert threshold_of(rare)["precision"]["value"] >= 0.3
+    assert threshold_of(rare)["num_alerts"] < threshold_of(plain)["num_alerts"]
+    never = train("--precision", 0.9, "--prevalence", 0.0001, "--out", tmp_path / "never")
+    assert never.code == 3
+    assert "precision: 0.9 is not reached" in never.err
+
+
 def test_a_prevalence_that_can_not_be_scored_with(gtea: Run, train: Run, world: World, tmp_path: Path) -> None:
     model, out = tmp_path / "m", tmp_path / "s.csv"
     assert train("--out", model, labels=world.three_classes).code == 0

@@ -338,3 +338,22 @@ def test_a_damaged_threshold_is_an_error(content: Any, message: str) -> None:
 def test_what_can_not_be(call: Callable[[], object], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+def test_the_wanted_precision_can_be_that_of_another_population() -> None:
+    rng = np.random.default_rng(0)
+    probabilities = rng.random(400)
+    truth = rng.random(400) < probabilities
+    found = precision_threshold(truth, probabilities, 0.4, odds=0.25)
+    above = probabilities >= found.value
+
+    def naive(chosen: Any) -> float:
+        """One positive of four is kept, the others are not in the population."""
+        kept, others = truth[chosen].sum() / 4, (~truth[chosen]).sum()
+        return float(kept / (kept + others))
+
+    assert naive(above) >= 0.4
+    lower = [value for value in probabilities if value < found.value]
+    assert all(naive(probabilities >= value) < 0.4 for value in lower)
+    assert found.precision is not None
+    assert found.precision.value == truth[above].mean()

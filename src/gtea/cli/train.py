@@ -196,8 +196,14 @@ def _threshold_lines(result: Mapping[str, Any]) -> list[str]:
     precision, expected = threshold["precision"], threshold["expected_precision"]
     right = "" if expected is None else f"; of the alerts, expect {expected:.0%} to be {result['positive']}"
     if precision is not None:
+        prevalence = result.get("prevalence")
+        where = (
+            "on the validation part"
+            if prevalence is None
+            else f"on the validation part, if its share of {result['positive']} were {prevalence:g}"
+        )
         right = (
-            f"; of the alerts, {precision['value']:.0%} were {result['positive']} on the validation part "
+            f"; of the alerts, {precision['value']:.0%} were {result['positive']} {where} "
             f"(95 % interval {precision['low']:.0%} to {precision['high']:.0%})"
         )
     return [f"alert: a probability of {threshold['value']:.4f} or more ({reasons[threshold['rule']]}){right}"]

@@ -54,7 +54,7 @@ class TreeSettings:
     """The L2 penalty of leaf values."""
 
 
-PLAIN = TreeSettings()
+_PLAIN = TreeSettings()
 STRONG = TreeSettings(learning_rate=0.05, num_rounds=200, max_leaves=15, column_share=0.3, l2=3.0)
 """Smaller steps, smaller trees and fewer columns per split: less overconfident, and better on every table that was
 tried (docs/decisions/0029)."""
@@ -96,7 +96,7 @@ class TreeArrays(NamedTuple):
 class BoostedTrees(TabularModel):
     """Class logits of rows of features. A class without training examples has logit -inf and probability 0."""
 
-    def __init__(self, d_in: int, num_classes: int, seed: int, settings: TreeSettings = PLAIN) -> None:
+    def __init__(self, d_in: int, num_classes: int, seed: int, settings: TreeSettings = _PLAIN) -> None:
         super().__init__()
         self._d_in = d_in
         self._num_classes = num_classes
@@ -130,7 +130,7 @@ class BoostedTrees(TabularModel):
 class PairBoostedTrees(BoostedTrees):
     """Link logits of rows of features."""
 
-    def __init__(self, d_in: int, seed: int, settings: TreeSettings = PLAIN) -> None:
+    def __init__(self, d_in: int, seed: int, settings: TreeSettings = _PLAIN) -> None:
         super().__init__(d_in, 2, seed, settings)
 
     def forward(self, rows: Tensor) -> Tensor:
@@ -160,7 +160,7 @@ def _fit_trees(
         max_leaf_nodes=settings.max_leaves,
         max_features=settings.column_share,
         l2_regularization=settings.l2,
-        min_samples_leaf=_MIN_LEAF if settings == PLAIN else _min_leaf(targets),
+        min_samples_leaf=_MIN_LEAF if settings == _PLAIN else _min_leaf(targets),
         random_state=seed,
         early_stopping=False,
     )

@@ -67,19 +67,6 @@ def ranked_statistics(view: View, preprocessing: Preprocessing) -> Rows | None:
     return rows
 
 
-class RankedPairs:
-    """Ranks of pair statistics as batches: what the trees of a hybrid read."""
-
-    def __init__(self, view: View, preprocessing: Preprocessing) -> None:
-        rows = ranked_statistics(view, preprocessing)
-        assert rows is not None, "a hybrid is trained with pair statistics"
-        self._rows = rows
-
-    def batch(self, src: NDArray[np.integer[Any]], dst: NDArray[np.integer[Any]], epoch: int = 0) -> Tensor:
-        """One row for each pair, the same in every epoch."""
-        return self._rows(src, dst)
-
-
 class PairHistories:
     """Reads the pairs' own histories before a view's cut."""
 

@@ -177,7 +177,7 @@ def budget_threshold(
 
 
 def precision_threshold(
-    truth: ArrayLike, probabilities: ArrayLike, precision: float, *, min_alerts: int = 10
+    truth: ArrayLike, probabilities: ArrayLike, precision: float, *, min_alerts: int = 10, odds: float = 1.0
 ) -> Threshold:
     """Return the lowest threshold with at least the wanted precision on labelled examples.
 
@@ -189,6 +189,8 @@ def precision_threshold(
         probabilities: The probability of the positive class.
         precision: The share of alerts that must be positive.
         min_alerts: The number of labelled alerts that a precision must rest on. Of three alerts, it is chance.
+        odds: What the odds of positives are multiplied by in the population, if the examples were sampled by class. The
+            wanted precision is that of the population; the result still describes the examples.
     """
     if not 0 < precision <= 1 or min_alerts < 1:
         raise UsageError(
@@ -199,7 +201,7 @@ def precision_threshold(
     require_probabilities(probs)
     hits, false_alarms = counts_at_thresholds(positive, probs)
     alerts = hits + false_alarms
-    observed = np.where(alerts >= min_alerts, hits / alerts, 0)
+    observed = np.where(alerts >= min_alerts, odds * hits / (odds * hits + false_alarms), 0)
     # A product of shares and counts can miss an integer by rounding.
     reached = np.flatnonzero(observed >= precision - 1e-12)
     if not len(reached):

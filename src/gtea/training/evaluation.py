@@ -72,6 +72,8 @@ class Measures:
     """The metrics of a part, given its probabilities and the threshold of the positive class."""
     precision: float | None = None
     """The precision that the threshold must reach."""
+    prevalence: float | None = None
+    """The share of positives in the population, if the labels were sampled: where the precision must be reached."""
     alike: bool = True
     """Whether the validation part resembles what will be scored, so that a threshold carries over."""
 
@@ -140,9 +142,17 @@ def _threshold(measures: Measures, targets: NDArray[np.int64], probabilities: Fl
         return None
     truth, chances = targets == measures.positive, probabilities[:, measures.positive]
     if measures.precision is not None:
-        return precision_threshold(truth, chances, measures.precision)
+        return precision_threshold(truth, chances, measures.precision, odds=_odds(measures, measures.positive))
     one_class = truth.all() or not truth.any()
     return half_threshold(truth, chances) if one_class or not measures.alike else macro_f1_threshold(truth, chances)
+
+
+def _odds(measures: Measures, positive: int) -> float:
+    """What the odds of positives in training are multiplied by in the population."""
+    if measures.prevalence is None:
+        return 1.0
+    sampled = measures.train_counts[positive] / measures.train_counts.sum()
+    return float(measures.prevalence / (1 - measures.prevalence) / (sampled / (1 - sampled)))
 
 
 def _difference(measures: Measures, targets: NDArray[np.int64], one: Floats, other: Floats) -> dict[str, Any]:

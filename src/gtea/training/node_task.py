@@ -224,5 +224,6 @@ def _measures(task: NodeTask, alike: bool) -> Measures:
         _class_weights(task).double().numpy() if task.config.train.class_weights else None,
         metrics,
         task.decisions.precision,
+        task.decisions.prevalence,
         alike,
     )

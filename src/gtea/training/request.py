@@ -185,7 +185,9 @@ def result_of(model: SavedModel, folder: Path) -> TrainingResult:
     """Summarise a trained model: its folder, task, training time and metrics."""
     outputs = {name: model.config.get(name) for name in ("task", "classes", "positive")}
     head = {"out": str(folder), "model": model.config["run"]["model"]["family"], **outputs}
-    decisions = model.thresholds or {"threshold": None}
+    decisions = {"threshold": None, **(model.thresholds or {})}
+    population = (model.calibration or {}).get("population")
+    decisions["prevalence"] = population and population[model.config["classes"].index(model.config["positive"])]
     return cast(TrainingResult, {**head, "seconds": model.facts["training_seconds"], **model.metrics, **decisions})
 
 

@@ -56,6 +56,8 @@ class TrainingResult(TypedDict):
     calibration: NotRequired[dict[str, Any]]
     threshold: dict[str, Any] | None
     """The threshold of the positive class and what to expect of it; None with more than two classes."""
+    prevalence: float | None
+    """The share of positives in the population, if it was given: what probabilities and threshold are for."""
     labels: NotRequired[dict[str, Any]]
     warnings: NotRequired[list[dict[str, str]]]
 
