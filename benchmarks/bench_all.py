@@ -3,10 +3,10 @@
     python benchmarks/bench_all.py [--json out.json] [--only lstm step]
 
 Each part runs one benchmark script in its own process, one after the other. The scripts name their rivals: padded
-encoders (bench_encoders.py), a padded GTEA (bench_step.py), sampled scoring (bench_scoring.py) and DuckDB's sort
-(bench_ingest.py). Most comparisons take three rounds. On two idle cores of an AMD EPYC all parts took 3.3 minutes, so a
-machine a third as fast stays under ten. Absolute times mean little on a busy machine. Ratios are more stable, because
-the methods they compare alternate within one run.
+encoders (bench_encoders.py), a padded GTEA (bench_step.py), sampled scoring (bench_scoring.py), NumPy
+(bench_statistics.py) and DuckDB's sort (bench_ingest.py). Most comparisons take three rounds. On two idle cores of an
+AMD EPYC all parts took 3.3 minutes, so a machine a third as fast stays under ten. Absolute times mean little on a busy
+machine. Ratios are more stable, because the methods they compare alternate within one run.
 """
 
 from __future__ import annotations
@@ -79,6 +79,12 @@ def parts(folder: Path) -> tuple[Part, ...]:
         Part(
             "synth", "bench_synth.py", ("--json",), lambda results: {"synth_events_per_s": results["events_per_second"]}
         ),
+        Part(
+            "statistics",
+            "bench_statistics.py",
+            (),
+            _keys("statistics_s", "statistics_vs_numpy", "statistics_vs_one_thread"),
+        ),
         Part("ingest", "bench_ingest.py", ("--events", "5000000", "--json"), _ingest_results),
     )
 
@@ -100,6 +106,7 @@ TARGETS = (
     Target("step_bytes_spread", "bytes per event at caps 64, 256, 1,024: largest / smallest", 1.5, at_most=True),
     Target("exact_vs_sampled", "exact scores of 1.3 M accounts, against 10 x 10 sampled", 8),
     Target("exact_peak_gb", "peak memory of exact scoring, GB", 6, at_most=True),
+    Target("statistics_vs_numpy", "own, partner and rhythm statistics of 130,000 accounts, against NumPy", 3),
     Target("one_account_s", "score one account with all its neighbours, seconds", 1, at_most=True),
 )
 

@@ -1,1 +1,1 @@
-"""Plain implementations of GTEA, as baselines for the benchmarks."""
+"""Plain implementations of GTEA and of its statistics, as baselines for the benchmarks."""
