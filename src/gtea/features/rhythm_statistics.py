@@ -87,7 +87,8 @@ def _fill(graph: Graph, per_second: int, day: int, nodes: NDArray[np.int64], row
             row = rows[i, (side - 1) * width : side * width]
             chosen = _choose(times, codes, side, buffers[2], buffers[3])
             if chosen > 0:
-                _fill_side(graph.event_features, buffers[2, :chosen], buffers[3, :chosen], max(day, per_second), row)
+                unit = _DAY if day > 0 else 1
+                _fill_side(graph.event_features, buffers[2, :chosen], buffers[3, :chosen], per_second, unit, row)
         _fill_summary(graph.event_features, times, codes, per_second, day, rows[i, len(_SIDES) * width :])
 
 
@@ -138,21 +139,23 @@ def _fill_side(
     event_features: NDArray[np.float32],
     times: NDArray[np.int64],
     codes: NDArray[np.int64],
+    per_second: int,
     unit: int,
     row: NDArray[np.float64],
 ) -> None:
-    """Fill the columns of one side, given its events."""
+    """Fill the columns of one side, given its events. Rates are per ``unit`` seconds (or steps)."""
     count, span = len(times), times[-1] - times[0]
     row[_BUSIEST], row[_TREND] = 1.0, 0.5
     if span == 0:
         return
-    # In floats: the product of a number of events and a day of nanoseconds may not fit into 64 bits.
-    row[_RATE] = np.float64(count - 1) * unit / span
-    mean, squares, middle = span / (count - 1), 0.0, 0.0
+    # In seconds before anything else: later events may change the stored unit, and must not change the rounding.
+    length = span / per_second
+    row[_RATE] = (count - 1) * unit / length
+    mean, squares, middle = length / (count - 1), 0.0, 0.0
     for i in range(count):
         middle += (times[i] - times[0]) / span
         if i > 0:
-            squares += (times[i] - times[i - 1] - mean) ** 2
+            squares += ((times[i] - times[i - 1]) / per_second - mean) ** 2
     deviation = math.sqrt(squares / (count - 1))
     row[_BURSTINESS] = (deviation - mean) / (deviation + mean)
     row[_TREND] = middle / count
@@ -161,7 +164,7 @@ def _fill_side(
         total = 0.0
         for code in codes:
             total += event_features[code >> 2, k]
-        row[len(_SIDE_COLUMNS) + k] = total * unit / span
+        row[len(_SIDE_COLUMNS) + k] = total * unit / length
 
 
 @jit
@@ -203,7 +206,7 @@ def _fill_summary(
             received = i
         changes += i > 0 and side != codes[i - 1] & _BOTH
         if day > 0:
-            angle = 2 * math.pi * (times[i] % day) / day
+            angle = 2 * math.pi * ((times[i] % day) / day)
             row[_DAY_COS] += math.cos(angle) / count
             row[_DAY_SIN] += math.sin(angle) / count
     row[_HOLD_MEAN] = row[_HOLD_MEAN] / holds if holds > 0 else -1.0
