@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
+from torch import Tensor
 
+from gtea.models.boosted_trees import BoostedTrees, TreeSettings
+from gtea.models.hybrid import Hybrid
 from gtea.store.memory import store_in_memory
 from gtea.store.store import Store
 
@@ -79,3 +84,17 @@ def random_events(
             strict=True,
         )
     ]
+
+
+def grow_trees(network: Hybrid, num_classes: int) -> None:
+    """Give a hybrid trees that look at many columns. They depend on nothing but the number of columns."""
+    for trees in network.trees().values():
+        trees.load_state_dict(_random_trees(trees._d_in, num_classes))
+
+
+@functools.cache
+def _random_trees(d_in: int, num_classes: int) -> dict[str, Tensor]:
+    trees = BoostedTrees(d_in, num_classes, 0, TreeSettings(num_rounds=10, max_leaves=8))
+    rows = torch.randn(300, d_in, generator=torch.Generator().manual_seed(d_in))
+    trees.fit(rows, torch.arange(300) % num_classes, torch.ones(300))
+    return trees.state_dict()

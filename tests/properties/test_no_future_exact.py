@@ -13,11 +13,14 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from tests.properties.graphs import grow_trees
 
-from gtea.config import ModelConfig, RunConfig, SamplingConfig
+from gtea.config import FeaturesConfig, ModelConfig, RunConfig, SamplingConfig
+from gtea.features.neighbour_labels import neighbour_labels_of
 from gtea.features.preprocessing import input_spec, preprocessing_for
-from gtea.models.gtea import GTEALinkNetwork, GTEANodeClassifier
+from gtea.models.hybrid import Hybrid
 from gtea.models.model_folder import SavedModel
+from gtea.models.registry import build_classifier, entry_of
 from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.memory import store_in_memory
 from gtea.store.store import Store
@@ -57,12 +60,15 @@ MODELS = {
     "transformer": ModelConfig(encoder="transformer", attention="softmax"),
     "statistics": ModelConfig(encoder="statistics", time_encoding=False, attention="entmax15"),
     "one layer": ModelConfig(num_layers=1),
+    "hybrid": ModelConfig(family="hybrid"),
 }
 
 
 def scores(store: Store, chosen: ModelConfig, what: str) -> bytes:
     """The scores of everybody in the store, or of pairs, by a network with random weights; those of the past."""
-    config = RunConfig(chosen, sampling=SamplingConfig(max_events=8))
+    trees = entry_of(chosen).has_trees
+    features = FeaturesConfig(pair_statistics=trees and what == "links", neighbour_labels=trees and what == "nodes")
+    config = RunConfig(chosen, features, SamplingConfig(max_events=8))
     saved = saved_model(store, config, what)
     nodes = np.array([store.node(account) for account in PAST])
     if what == "links":
@@ -72,15 +78,20 @@ def scores(store: Store, chosen: ModelConfig, what: str) -> bytes:
 
 
 def saved_model(store: Store, config: RunConfig, what: str) -> SavedModel:
-    preprocessing = preprocessing_for(store, CUT, config)
+    entry = entry_of(config.model)
+    labelled = np.array([store.node(account) for account in PAST[::3]])
+    labels = neighbour_labels_of(store, labelled, np.arange(len(labelled)) % 2, ["bad", "ok"])
+    for_trees = entry.has_trees and what == "nodes"
+    preprocessing = preprocessing_for(store, CUT, config, for_trees=for_trees, labels=labels)
     spec = input_spec(preprocessing)
-    network: torch.nn.Module
     head: dict[str, Any]
     if what == "links":
-        network, head = GTEALinkNetwork(config.model, spec, seed=1), {"task": "links"}
+        network, head = entry.predictor(config.model, spec, 1), {"task": "links"}
     else:
-        network = GTEANodeClassifier(config.model, spec, 2, seed=1)
+        network = build_classifier(config.model, spec, 2, 1)
         head = {"task": "nodes", "classes": ["bad", "ok"], "positive": "bad"}
+    if isinstance(network, Hybrid):
+        grow_trees(network, 2)
     described = {**head, "input": vars(spec), "run": config.to_json()}
     return SavedModel(network.state_dict(), described, preprocessing.to_json(), {}, {})
 
@@ -95,8 +106,9 @@ def test_no_byte_of_a_score_changes_with_the_future(model: str, what: str) -> No
 
 def test_the_comparison_can_fail() -> None:
     more = events(PAST, PAST, CUT - 1, CUT, 1, seed=9)
-    chosen = MODELS["lstm"]
-    assert scores(store_of(PASTS, more), chosen, "nodes") != scores(store_of(PASTS), chosen, "nodes")
+    for chosen in (MODELS["lstm"], MODELS["hybrid"]):
+        for what in ("nodes", "links"):
+            assert scores(store_of(PASTS, more), chosen, what) != scores(store_of(PASTS), chosen, what)
 
 
 def test_accounts_that_have_not_begun_yet_all_get_the_same_score() -> None:

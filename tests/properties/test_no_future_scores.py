@@ -8,7 +8,7 @@ import functools
 import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -16,16 +16,17 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.properties.graphs import CUT, PAST, columns, futures, in_memory, pasts, random_events
+from tests.properties.graphs import CUT, PAST, columns, futures, grow_trees, in_memory, pasts, random_events
+from torch import nn
 
 from gtea.config import FeaturesConfig, InputSpec, ModelConfig, RunConfig, SamplingConfig
 from gtea.features.account_statistics import statistics
 from gtea.features.neighbour_labels import neighbour_labels_of
 from gtea.features.preprocessing import input_spec, preprocessing_for
 from gtea.ingestion.ingest import ingest
-from gtea.models.gtea import GTEALinkNetwork, GTEANodeClassifier
-from gtea.sampling.collate import collator_for
-from gtea.sampling.pair_batches import PairCollator
+from gtea.models.gtea import GTEANodeClassifier
+from gtea.models.hybrid import Hybrid
+from gtea.models.registry import build_classifier, entry_of
 from gtea.scoring.sampled import LinkScorer, NodeScorer
 from gtea.store.store import Store
 
@@ -42,6 +43,7 @@ def _one_thread() -> Iterator[None]:
 
 models = st.builds(
     ModelConfig,
+    family=st.sampled_from(["gtea", "hybrid"]),
     encoder=st.sampled_from(["lstm", "transformer", "statistics"]),
     time_encoding=st.booleans(),
     attention=st.sampled_from(["sparsemax", "softmax", "entmax15"]),
@@ -58,7 +60,9 @@ configs = st.builds(
     model=models,
     features=st.builds(
         FeaturesConfig,
-        nodes=st.sampled_from([None, ("statistics",), ("random",), ("given", "statistics", "random")]),
+        nodes=st.sampled_from(
+            [None, ("statistics",), ("random",), ("given", "statistics", "random"), ("rhythm", "partners")]
+        ),
         d_random=st.just(3),
         recency=st.booleans(),
         net_flow=st.booleans(),
@@ -78,21 +82,28 @@ configs = st.builds(
 
 
 @functools.cache
-def networks(model: ModelConfig, spec: InputSpec) -> tuple[GTEANodeClassifier, GTEALinkNetwork]:
-    return GTEANodeClassifier(model, spec, 3, seed=1), GTEALinkNetwork(model, spec, seed=2)
+def networks(model: ModelConfig, spec: InputSpec, kind: str) -> nn.Module:
+    network = build_classifier(model, spec, 3, 1) if kind == "nodes" else entry_of(model).predictor(model, spec, 2)
+    if isinstance(network, Hybrid):
+        grow_trees(network, 3 if kind == "nodes" else 2)
+    return network
 
 
 def scores(store: Store, config: RunConfig, kind: str) -> list[bytes]:
     """What networks say of the accounts of the past, or of pairs of them, as of the cut."""
     nodes = np.array([store.node(account) for account in PAST])
     labels = neighbour_labels_of(store, nodes[::2], np.arange(len(nodes[::2])) % 3, ["bad", "good", "odd"])
-    preprocessing = preprocessing_for(store, CUT, config, labels=labels)
-    classifier, predictor = networks(config.model, input_spec(preprocessing))
-    collator, rest = collator_for(store, CUT, preprocessing, config), (config.sampling.batch_size, CPU)
+    entry = entry_of(config.model)
+    if entry.has_trees and kind == "links":
+        config = dataclasses.replace(config, features=dataclasses.replace(config.features, pair_statistics=True))
+    for_trees = entry.has_trees and kind == "nodes"
+    preprocessing = preprocessing_for(store, CUT, config, for_trees=for_trees, labels=labels)
+    network, rest = networks(config.model, input_spec(preprocessing), kind), (config.sampling.batch_size, CPU)
     if kind == "links":
         src, dst = np.tile(nodes, 2), np.concatenate([np.roll(nodes, 1), nodes[::-1]])
-        pairs = PairCollator(collator, with_histories=predictor.reads_history)
-        return [LinkScorer(predictor, pairs, *rest).probabilities(src, dst).tobytes()]
+        pairs = entry.pair_batches(store, CUT, preprocessing, config)
+        return [LinkScorer(network, pairs, *rest).probabilities(src, dst).tobytes()]
+    classifier, collator = cast(GTEANodeClassifier, network), entry.node_batches(store, CUT, preprocessing, config)
     probabilities = NodeScorer(classifier, collator, *rest)
     embeddings = NodeScorer(classifier.gtea, collator, *rest)
     made = (statistics(store.as_of(CUT), nodes), probabilities.probabilities(nodes), embeddings.outputs(nodes))
@@ -120,8 +131,10 @@ def test_scores_do_know_the_past() -> None:
     more = [*past, dataclasses.replace(past[0], time=CUT - 1)]
     first, second = (in_memory(rows, directed=False, extra_nodes=False) for rows in (past, more))
     for kind in ("nodes", "links"):
-        pairs = zip(scores(first, RunConfig(), kind), scores(second, RunConfig(), kind), strict=True)
-        assert all(one != other for one, other in pairs)
+        for family in ("gtea", "hybrid"):
+            config = RunConfig(ModelConfig(family=family))
+            pairs = zip(scores(first, config, kind), scores(second, config, kind), strict=True)
+            assert all(one != other for one, other in pairs)
 
 
 QUICK = (
@@ -174,7 +187,9 @@ def test_training_knows_nothing_of_the_future(gtea: Callable[..., Any], tmp_path
         out = tmp_path / f"{store.name}.model"
         run = gtea("train", store, "--labels", labels, "--as-of", CUT, "--unknown", "skip", *words, "--out", out)
         assert run.code == 0, run.err
-        names = ("model.safetensors", "preprocessing.json", "config.json", "metrics.jsonl")
+        names = ["model.safetensors", "preprocessing.json", "config.json", "metrics.jsonl"]
+        # What is chosen after training, and the probabilities of every example.
+        names += ["calibration.json", "thresholds.json", "predictions.parquet"]
         files = [out / model / name for model in models for name in names]
         made.add(tuple(hashlib.sha256(file.read_bytes()).hexdigest() for file in files))
     assert len(made) == 1
