@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from safetensors.torch import load, save
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from gtea.errors import ModelError
-from gtea.models.boosted_trees import BoostedTrees, PairBoostedTrees
+from gtea.models.boosted_trees import STRONG, BoostedTrees, PairBoostedTrees
 
 
 def examples(
@@ -47,6 +47,39 @@ def test_it_says_what_scikit_learn_says(num_classes: int) -> None:
     others[:500, 0] = np.resize(thresholds, 500)
     ours = torch.softmax(forest(torch.from_numpy(others)), dim=1).numpy()
     assert np.abs(ours - rival.predict_proba(others)).max() < 1e-12
+
+
+@pytest.mark.parametrize("num_rows", [20, 60, 400])
+@pytest.mark.parametrize("num_classes", [2, 3])
+def test_strong_trees_are_those_of_scikit_learn_with_other_settings(num_classes: int, num_rows: int) -> None:
+    """Smaller steps and trees, fewer columns per split, a penalty; and leaves that few labels can fill."""
+    rows, targets, weights = examples(num_classes, num_rows)
+    forest = grown(BoostedTrees(5, num_classes, 3, STRONG), rows, targets, weights)
+    rarest = int(np.bincount(targets).min())
+    rival = HistGradientBoostingClassifier(
+        learning_rate=0.05,
+        max_iter=200,
+        max_leaf_nodes=15,
+        max_features=0.3,
+        l2_regularization=3.0,
+        min_samples_leaf={20: {10: 2, 6: 2}, 60: {30: 7, 20: 5}, 400: {200: 20, 133: 20}}[num_rows][rarest],
+        random_state=3,
+        early_stopping=False,
+    )
+    rival.fit(rows, targets, sample_weight=weights)
+    others, *_ = examples(num_classes, 500, seed=1)
+    ours = torch.softmax(forest(torch.from_numpy(others)), dim=1).numpy()
+    assert np.abs(ours - rival.predict_proba(others)).max() < 1e-12
+    assert len(cast(torch.Tensor, forest.tree_root)) == 200 * (1 if num_classes == 2 else num_classes)
+
+
+def test_twenty_labels_are_enough_for_strong_trees_to_learn_something() -> None:
+    """Leaves of 20 examples would allow no split at all."""
+    rows, targets, weights = examples(2, 20)
+    plain, strong = (grown(BoostedTrees(5, 2, 0, *rest), rows, targets, weights) for rest in ((), (STRONG,)))
+    assert len({tuple(row) for row in plain(torch.from_numpy(rows)).tolist()}) == 1
+    right = (strong(torch.from_numpy(rows)).argmax(1).numpy() == targets).mean()
+    assert right > 0.7
 
 
 def test_of_pairs_it_gives_one_logit() -> None:

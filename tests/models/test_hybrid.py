@@ -168,19 +168,26 @@ def test_the_blend_is_that_of_the_validation_part(run_of: Callable[..., Run]) ->
     np.testing.assert_allclose(rows[name], np.exp(scored[:, 0, 1]), atol=1e-5)
 
 
-def test_trees_are_fitted_to_all_training_accounts(shops: Store, tmp_path: Path) -> None:
-    """One set on own statistics, one on these, on partners, on rhythm and on labels of neighbours."""
-    labels = labels_in(shops)
+@pytest.mark.parametrize("which", ["shops", "visits"])
+def test_trees_are_fitted_to_all_training_accounts(visits: Store, shops: Store, tmp_path: Path, which: str) -> None:
+    """One set on own statistics, one on these, on partners, on rhythm and on labels of neighbours.
+
+    Amounts tell the classes of those who shop, and neighbours those of those who visit.
+    """
+    store = shops if which == "shops" else visits
+    labels = labels_in(store)
     config = read_config(None, [*SMALL_GTEA, "train.epochs=1"], default_config(model_config("hybrid"), "nodes"))
-    split = temporal_split(labels, shops)
-    run = NodeTask(shops, labels, positive_class(labels, "big"), split, config, tmp_path / "m", CPU)
+    split = temporal_split(labels, store, as_of=None if which == "shops" else 240)
+    run = NodeTask(store, labels, positive_class(labels, "big"), split, config, tmp_path / "m", CPU)
     train_task(run, no_report)
-    view, part = shops.as_of(split.train.as_of), split.train.index
+    view, part = store.as_of(split.train.as_of), split.train.index
     nodes, targets = labels.nodes[part], torch.from_numpy(labels.targets[part])
     kinds: tuple[NodeKind, ...] = ("statistics", "partners", "rhythm")
     columns: list[NDArray[Any]] = [NodeFeatures(view, fit_nodes(view, (kind,))).compute(nodes) for kind in kinds]
-    columns.append(NeighbourLabelShares(view, run.neighbour_labels()).rows(nodes).astype(np.float32))
+    columns.append(np.sqrt(NeighbourLabelShares(view, run.neighbour_labels()).rows(nodes)).astype(np.float32))
     weights = load_model(run.folder).weights
+    last = int(weights["wide_tree.node_feature"].max())
+    assert (last >= sum(each.shape[1] for each in columns[:3])) == (which == "visits")
     for name, read in (("tree", columns[:1]), ("wide_tree", columns)):
         rows = torch.from_numpy(np.concatenate(read, axis=1))
         trees = BoostedTrees(rows.shape[1], 2, config.train.seed, STRONG)

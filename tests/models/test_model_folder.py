@@ -235,8 +235,10 @@ def test_old_hybrids_of_accounts_are_the_mean_of_their_logits(
     new = load_model(folder)
     rows = old_tree_inputs(new, shops.as_of(None), np.arange(shops.num_nodes))
     trees = BoostedTrees(rows.shape[1], 2, 0)
-    labels = labels_in(shops)
-    trees.fit(rows[labels.nodes], torch.from_numpy(labels.targets), torch.ones(len(labels.nodes)))
+    # They look at labels of neighbours, which are the last columns, if there are any.
+    column = rows.shape[1] - 1 if new.preprocessing["neighbour_labels"] else int(rows.std(dim=0).argmax())
+    trees.fit(rows, (rows[:, column] > rows[:, column].median()).long(), torch.ones(len(rows)))
+    assert column in cast(torch.Tensor, trees.node_feature).tolist()
     old = of_gtea_0_1(new, trees, None)
     write_old(folder, old, version)
     same(load_model(folder), old)
@@ -253,7 +255,7 @@ def old_tree_inputs(model: SavedModel, view: View, nodes: NDArray[np.int64]) -> 
     fitted = Preprocessing.from_json(model.preprocessing)
     columns: list[NDArray[Any]] = [NodeFeatures(view, fitted.nodes).compute(nodes)]
     if fitted.neighbour_labels is not None:
-        columns.append(NeighbourLabelShares(view, fitted.neighbour_labels).rows(nodes).astype(np.float32))
+        columns.append(np.sqrt(NeighbourLabelShares(view, fitted.neighbour_labels).rows(nodes)).astype(np.float32))
     return torch.from_numpy(np.concatenate(columns, axis=1))
 
 

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from gtea.config import FeaturesConfig
+from gtea.config import FeaturesConfig, RunConfig
 from gtea.config.run_config import NodeKind
 from gtea.errors import UsageError
-from gtea.features.preprocessing import fit_preprocessing
+from gtea.features.preprocessing import fit_preprocessing, input_spec, preprocessing_for
 from gtea.nn.batch import Batch
 from gtea.sampling.collate import Collator, distinct
 from gtea.sampling.neighbours import Strategy
+from gtea.sampling.tabular import NodeRows
 from gtea.store.store import Store
 
 KINDS: tuple[NodeKind, ...] = ("given", "statistics", "random")
@@ -115,3 +116,17 @@ def test_seeds_have_their_features_as_ranks_where_these_are_asked_for(random_sto
     assert torch.equal(alone[0], batch.head_inputs[2])
     assert len(batch.head_inputs.unique()) > 10
     assert batch.to("cpu").head_inputs is not None
+
+
+def test_seeds_have_what_trees_read_where_it_is_asked_for(random_store: Callable[..., Store]) -> None:
+    store = random_store()
+    fitted = preprocessing_for(store, 150, RunConfig(), for_trees=True)
+    seeds = np.array([7, 2, 11])
+    batch = Collator(store.as_of(150), fitted, fanout=3, num_layers=2, with_tree_inputs=True).batch(seeds)
+    assert batch.tree_inputs is not None
+    assert torch.equal(batch.tree_inputs, NodeRows(store.as_of(150), fitted).batch(seeds))
+    assert batch.tree_inputs.shape == (3, input_spec(fitted).d_tree_inputs)
+    moved = batch.to(torch.device("cpu")).tree_inputs
+    assert moved is not None
+    assert torch.equal(moved, batch.tree_inputs)
+    assert Collator(store.as_of(150), fitted, fanout=3).batch(seeds).tree_inputs is None

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 import torch
 
-from gtea.config import FeaturesConfig
-from gtea.features.neighbour_labels import neighbour_labels_of
+from gtea.config import FeaturesConfig, RunConfig
+from gtea.features.neighbour_labels import NeighbourLabelShares, neighbour_labels_of
 from gtea.features.node_features import HeadInputs, NodeFeatures
 from gtea.features.pair_statistics import PAIR_STATISTICS
-from gtea.features.preprocessing import fit_preprocessing
+from gtea.features.preprocessing import fit_preprocessing, input_spec, preprocessing_for
 from gtea.sampling.tabular import NodeRows, PairRecency, PairRows
 from gtea.store.memory import store_in_memory
 from gtea.store.store import Store
@@ -29,6 +30,27 @@ def test_node_rows_are_features_and_neighbour_labels(random_store: Callable[...,
     assert torch.equal(rows, torch.from_numpy(wanted))
     without = NodeRows(view, fit_preprocessing(view)).batch(nodes)
     assert torch.equal(without, rows[:, : without.shape[1]])
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_trees_of_a_hybrid_read_features_of_their_own(random_store: Callable[..., Store], cached: bool) -> None:
+    store = random_store()
+    view, nodes = store.as_of(120), np.array([4, 0, 9])
+    labels = neighbour_labels_of(store, np.arange(10), np.arange(10) % 2, ["bad", "good"])
+    config = RunConfig(features=FeaturesConfig(neighbour_labels=True))
+    fitted = preprocessing_for(store, 120, config, for_trees=True, labels=labels)
+    assert fitted.tree_nodes is not None
+    shares = np.sqrt(NeighbourLabelShares(view, labels).rows(nodes)).astype(np.float32)
+    wanted = np.concatenate([NodeFeatures(view, fitted.tree_nodes).compute(nodes), shares], axis=1)
+    rows = NodeRows(view, fitted, cached=cached)
+    for _ in range(2):
+        assert torch.equal(rows.batch(nodes), torch.from_numpy(wanted))
+        assert torch.equal(rows.batch(nodes[::-1], epoch=3), torch.from_numpy(wanted[::-1].copy()))
+    spec = input_spec(fitted)
+    assert wanted.shape[1] == spec.d_tree_inputs
+    own = NodeFeatures(view, fitted.nodes).compute(nodes)
+    np.testing.assert_array_equal(wanted[:, : spec.d_own_features], own)
+    np.testing.assert_array_equal(wanted[:, -spec.d_neighbour_labels :], shares)
 
 
 def test_pair_rows_are_statistics_as_they_are(random_store: Callable[..., Store]) -> None:

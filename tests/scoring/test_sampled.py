@@ -47,6 +47,19 @@ def test_pairs() -> None:
     np.testing.assert_allclose(chances, 1 / (1 + np.exp([0, -3, 3])), atol=1e-7)
 
 
+def test_outputs_of_pairs_are_those_of_the_network() -> None:
+    """One number each, or a table: that of a hybrid's models."""
+    src, dst = np.array([1, 5, 2]), np.array([1, 2, 5])
+    assert LinkScorer(_Network(), _Rows(), 2, CPU).outputs(src, dst).tolist() == [0, 3, -3]
+
+    class _Tables(torch.nn.Module):
+        def forward(self, rows: torch.Tensor) -> torch.Tensor:
+            return torch.stack([rows, 2 * rows], dim=1)
+
+    found = LinkScorer(_Tables(), _Rows(), 2, CPU).outputs(src, dst)
+    assert found.tolist() == [[[1, 1], [2, 2]], [[5, 2], [10, 4]], [[2, 5], [4, 10]]]
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_what_is_not_finite_is_refused(value: float) -> None:
     assert require_finite(np.ones(3)).tolist() == [1, 1, 1]

@@ -185,6 +185,29 @@ def test_node_metrics_of_two_classes_look_at_the_positive_one() -> None:
     assert other["accuracy"] == figures["accuracy"]
 
 
+@pytest.mark.parametrize("positive", ["normal", "phishing"])
+@pytest.mark.parametrize("threshold", [0.0, 0.15, 0.7, 0.8, 1.0])
+def test_a_threshold_of_the_positive_class_decides(positive: str, threshold: float) -> None:
+    chances = np.array([[0.1, 0.9], [0.2, 0.8], [0.3, 0.7], [0.3, 0.7], [0.9, 0.1]])
+    column = ("normal", "phishing").index(positive)
+    predicted = [column if row[column] >= threshold else 1 - column for row in chances]
+    figures = m.node_metrics(TRUTH, chances, ("normal", "phishing"), positive, threshold)
+    assert figures["accuracy"] == pytest.approx(
+        np.mean([one == two for one, two in zip(predicted, TRUTH, strict=True)])
+    )
+    assert figures["macro_f1"] == pytest.approx(m.macro_f1(TRUTH, predicted))
+    # Nothing else is a matter of thresholds.
+    free = m.node_metrics(TRUTH, chances, ("normal", "phishing"), positive)
+    changed = {name for name in figures if figures[name] != free[name]}
+    assert changed <= {"accuracy", "macro_f1"}
+
+
+def test_a_threshold_of_one_half_differs_from_the_most_likely_class_in_ties_only() -> None:
+    chances = np.array([[0.4, 0.6], [0.6, 0.4], [0.5, 0.5]])
+    assert m.node_metrics([1, 0, 1], chances, ("a", "b"), "b", 0.5)["accuracy"] == 1
+    assert m.node_metrics([1, 0, 1], chances, ("a", "b"), "b")["accuracy"] == pytest.approx(2 / 3)
+
+
 def test_node_metrics_of_many_classes_are_the_papers_two_and_the_likelihood() -> None:
     figures = m.node_metrics([0, 1, 2], np.eye(3), ("a", "b", "c"))
     assert figures == {"accuracy": 1.0, "macro_f1": 1.0, "log_likelihood": 0.0}

@@ -222,22 +222,24 @@ def test_a_tree_has_the_statistics_besides_the_node_table_and_no_ages(store: Sto
     assert not any("since" in name for name in nodes["statistics"]["names"])
 
 
-def test_a_strong_tree_has_partners_rhythm_and_neighbour_labels_of_accounts(shops: Store, tmp_path: Path) -> None:
-    labels = labels_in(shops)
-    split, positive = temporal_split(labels, shops), positive_class(labels, "big")
+def test_a_strong_tree_has_partners_rhythm_and_neighbour_labels_of_accounts(store: Store, tmp_path: Path) -> None:
+    """Those who visit the same items are of one class: nothing but the labels of neighbours tells it."""
+    labels = labels_in(store)
+    split, positive = temporal_split(labels, store, as_of=240), positive_class(labels, "big")
     config = default_config(model_config("strong-tree"), "nodes")
-    model = train_task(NodeTask(shops, labels, positive, split, config, tmp_path / "m", CPU), no_report)
+    model = train_task(NodeTask(store, labels, positive, split, config, tmp_path / "m", CPU), no_report)
     assert model.preprocessing["nodes"]["kinds"] == ("statistics", "partners", "rhythm")
     assert model.preprocessing["neighbour_labels"]["classes"] == ("small", "big")
-    view, part = shops.as_of(split.train.as_of), split.train.index
+    view, part = store.as_of(split.train.as_of), split.train.index
     fitted = Preprocessing.from_json(model.preprocessing)
     assert fitted.neighbour_labels is not None
-    shares = NeighbourLabelShares(view, fitted.neighbour_labels).rows(labels.nodes[part])
+    shares = np.sqrt(NeighbourLabelShares(view, fitted.neighbour_labels).rows(labels.nodes[part]))
     rows = np.concatenate([NodeFeatures(view, fitted.nodes).compute(labels.nodes[part]), shares], axis=1)
     trees = BoostedTrees(rows.shape[1], 2, 0, STRONG)
     examples = rows.astype(np.float32), labels.targets[part], np.ones(len(part))
     trees.fit(*map(torch.from_numpy, examples))
     assert all(torch.equal(model.weights[name], tensor) for name, tensor in trees.state_dict().items())
+    assert model.weights["node_feature"].max() >= fitted.d_node
 
 
 def test_links_are_foretold_with_ages_and_accounts_without(gtea: Any, store: Store, tmp_path: Path) -> None:
