@@ -16,6 +16,8 @@ from tests.training.kills import Killed, killed_after, weights_digest
 
 from gtea.config import read_config
 from gtea.errors import ModelError, UsageError
+from gtea.models.registry import default_config, model_config
+from gtea.scoring.options import EXACT, ScoringOptions
 from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.store import Store
 from gtea.tasks.link_split import split_links
@@ -148,7 +150,29 @@ def test_the_test_window_changes_no_weight(run_of: Make, tmp_path: Path) -> None
     first, second = train_task(run, no_report), train_task(other, no_report)
     assert weights_digest(run.folder) == weights_digest(other.folder)
     assert first.metrics["validation"] == second.metrics["validation"]
-    assert (run.folder / "preprocessing.json").read_bytes() == (other.folder / "preprocessing.json").read_bytes()
+    for name in ("preprocessing.json", "calibration.json", "thresholds.json"):
+        assert (run.folder / name).read_bytes() == (other.folder / name).read_bytes()
+
+
+@pytest.mark.parametrize("name", ["hybrid", "gtea-l", "edgebank"])
+def test_predictions_are_those_of_the_saved_model(store: Store, tmp_path: Path, name: str) -> None:
+    """Links first, each with its negative in the second half; as of the start of their window."""
+    small = [word for word in WORDS if "=" in str(word)]
+    config = read_config(None, [*small, "sampling.fanout=1000"], default_config(model_config(name), "links"))
+    run = LinkTask(store, split_links(store), config, tmp_path / "m", torch.device("cpu"))
+    saved = train_task(run, no_report)
+    assert saved.predictions is not None
+    halves = ["network", "trees"] if name == "hybrid" else []
+    assert saved.predictions.column_names == ["part", "src", "dst", "target", "p", *halves]
+    model = LinkModel.open(run.folder, torch.device("cpu"))
+    for name, part in (("validation", run.split.validation), ("test", run.split.test)):
+        rows = saved.predictions.filter(np.array(saved.predictions["part"]) == name)
+        src, dst = (np.array([store.node(account) for account in rows[end].to_pylist()]) for end in ("src", "dst"))
+        assert src.tolist() == [*part.src, *part.src]
+        assert dst[: len(part)].tolist() == part.dst.tolist()
+        assert rows["target"].to_pylist() == [1] * len(part) + [0] * len(part)
+        for options in (EXACT, ScoringOptions(sampled=True)):
+            np.testing.assert_allclose(model.probabilities(store, part.as_of, src, dst, options), rows["p"], atol=1e-4)
 
 
 @pytest.fixture

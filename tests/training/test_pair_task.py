@@ -11,6 +11,8 @@ from tests.training.test_baselines import CPU, SMALL, habits, stored
 
 from gtea.config import read_config
 from gtea.models.registry import default_config, model_config
+from gtea.scoring.options import ScoringOptions
+from gtea.scoring.scorer import LinkModel
 from gtea.store.store import Store
 from gtea.tasks.pair_split import split_pairs
 from gtea.tasks.pairs import pairs_from_arrays
@@ -63,3 +65,25 @@ def test_other_labels_are_another_run(visits: Store, tmp_path: Path) -> None:
     one, other = task(visits, tmp_path / "a"), task(visits, tmp_path / "a", exchanged=True)
     assert _pairs_digest(one.pairs, visits) == _pairs_digest(task(visits, tmp_path / "b").pairs, visits)
     assert _pairs_digest(one.pairs, visits) != _pairs_digest(other.pairs, visits)
+
+
+@pytest.mark.parametrize("model", ["hybrid", "gtea-he"])
+def test_predictions_are_those_of_the_saved_model_without_class_weights(
+    visits: Store, tmp_path: Path, model: str
+) -> None:
+    run = task(visits, tmp_path / "m", model)
+    made = train_task(run, no_report)
+    assert made.predictions is not None
+    halves = ["network", "trees"] if model == "hybrid" else []
+    assert made.predictions.column_names == ["part", "src", "dst", "target", "p", *halves]
+    assert set(made.predictions["part"].to_pylist()) == {"validation"}
+    index = run.split.validation.index
+    assert run.pairs.targets is not None
+    assert made.predictions["target"].to_pylist() == run.pairs.targets[index].tolist()
+    ends, sampled = (run.pairs.src[index], run.pairs.dst[index]), ScoringOptions(sampled=True)
+    found = LinkModel.open(run.folder, CPU).probabilities(visits, run.split.validation.as_of, *ends, sampled)
+    np.testing.assert_allclose(found, made.predictions["p"], atol=1e-4)
+    counts = np.bincount(run.pairs.targets[run.split.train.index])
+    assert made.calibration is not None
+    assert made.calibration["shares"] == pytest.approx(counts / counts.sum())
+    assert made.calibration["class_weights"] == pytest.approx(counts.sum() / (2 * counts), rel=1e-6)
