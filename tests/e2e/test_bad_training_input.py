@@ -277,7 +277,7 @@ def put(path: Path, **changes: Any) -> None:
         (lambda m: (m / "manifest.json").unlink(), "is a run that has not finished. Resume it with gtea train"),
         (
             lambda m: put(m / "manifest.json", format_version=9),
-            "has format version 9, and this gtea reads 2 and 3 and 4.",
+            "has format version 9, and this gtea reads 2 and 3 and 4 and 5.",
         ),
         (
             lambda m: put(m / "manifest.json", format_version=9, versions=3),

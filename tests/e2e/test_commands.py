@@ -129,7 +129,7 @@ def test_the_whole_path(gtea: Run, tmp_path: Path) -> None:
 def test_the_demo_tells_what_a_tree_can_not_and_is_quick_the_second_time(gtea: Run, tmp_path: Path) -> None:
     words = ("demo", "--accounts", "800", "--events", "16000", "--out", tmp_path / "d", "--json")
     first = json.loads(gtea(*words).out)
-    assert first["test"]["macro_f1"] > 0.95
+    assert first["test"]["macro_f1"] > 0.9  # at the threshold that 160 accounts have chosen
     assert first["test"]["average_precision"] > 0.95
     assert first["trees_alone"]["macro_f1"] < 0.6
     assert [row["rank"] for row in first["top"]] == list(range(1, 11))

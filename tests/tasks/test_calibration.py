@@ -206,10 +206,10 @@ def naive_loss(targets: np.ndarray, table: np.ndarray, prior: list[float], tempe
     return misfit + 4 * (1 / temperature - 1 + math.log(temperature))
 
 
-@pytest.mark.parametrize("sharp", [0.5, 2.5])
-def test_the_temperature_has_the_lowest_loss(sharp: float) -> None:
-    targets, chances = exactly(0, 20, 80, sharp=sharp)
-    fitted = fit_calibration(targets, chances, [0.8, 0.2])
+@pytest.mark.parametrize(("sharp", "size"), [(0.5, 5000), (2.5, 100), (2.5, 5000)])
+def test_the_temperature_has_the_lowest_loss(sharp: float, size: int) -> None:
+    targets, chances = exactly(0, size // 5, size - size // 5, sharp=sharp)
+    fitted = fit_calibration(targets, chances, [0.8, 0.2], keep_prior=True)
     assert fitted.kind == "temperature"
     assert fitted.prior == pytest.approx([0.8, 0.2])
     grid = np.exp(np.linspace(-math.log(20), math.log(20), 400))
@@ -237,13 +237,15 @@ def many_classes(seed: int, size: int, *, sharp: float) -> tuple[np.ndarray, np.
 
 
 def test_few_examples_that_are_all_right_do_not_make_a_model_certain() -> None:
-    targets = np.repeat([0, 1], 10)
-    fitted = fit_calibration(targets, np.where(targets == 1, 0.8, 0.2), EVEN)
+    for size in (1, 10, 499):
+        targets = np.repeat([0, 1], size)
+        fitted = fit_calibration(targets, np.where(targets == 1, 0.8, 0.2), EVEN, keep_prior=True)
+        assert fitted.kind == "none"
+    # From a thousand on, in each fold of the cross-validation too, it is no chance.
+    targets = np.repeat([0, 1], 1000)
+    fitted = fit_calibration(targets, np.where(targets == 1, 0.8, 0.2), EVEN, keep_prior=True)
     assert fitted.kind == "temperature"
-    assert 0.3 < fitted.temperature < 0.8
-    # One example is next to nothing.
-    lonely = fit_calibration([0, 1], [0.2, 0.8], EVEN)
-    assert 0.85 < lonely.temperature <= 1
+    assert fitted.temperature < 0.5
 
 
 def platt_loss(targets: np.ndarray, chances: np.ndarray, slope: float, intercept: float) -> float:
