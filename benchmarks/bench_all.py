@@ -106,7 +106,7 @@ TARGETS = (
     Target("step_bytes_spread", "bytes per event at caps 64, 256, 1,024: largest / smallest", 1.5, at_most=True),
     Target("exact_vs_sampled", "exact scores of 1.3 M accounts, against 10 x 10 sampled", 8),
     Target("exact_peak_gb", "peak memory of exact scoring, GB", 6, at_most=True),
-    Target("statistics_vs_numpy", "own, partner and rhythm statistics of 130,000 accounts, against NumPy", 3),
+    Target("statistics_vs_numpy", "own, partner and rhythm statistics of 130,000 accounts, against NumPy", 2),
     Target("one_account_s", "score one account with all its neighbours, seconds", 1, at_most=True),
 )
 
