@@ -113,7 +113,7 @@ def test_they_are_for_accounts_of_two_classes(
 
 def test_a_budget_is_the_number_of_alerts(gtea: Run, train: Run, world: World, tmp_path: Path) -> None:
     model = tmp_path / "m"
-    outcome = train("--budget", 330, "--out", model)
+    outcome = train("--budget", 330, "--set", "train.refit_trees=false", "--out", model)
     assert outcome.code == 0, outcome.err
     assert "(330 accounts of the store)" in outcome.out
     rows = scored(gtea, model, world.store)

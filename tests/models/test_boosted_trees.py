@@ -35,9 +35,11 @@ def grown(
     return forest
 
 
+@pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("num_classes", [2, 3, 5])
-def test_it_says_what_scikit_learn_says(num_classes: int) -> None:
+def test_it_says_what_scikit_learn_says(num_classes: int, weighted: bool) -> None:
     rows, targets, weights = examples(num_classes)
+    weights = weights if weighted else np.ones_like(weights)
     forest = grown(BoostedTrees(5, num_classes, seed=0), rows, targets, weights)
     rival = HistGradientBoostingClassifier(random_state=0, early_stopping=False)
     rival.fit(rows, targets, sample_weight=weights)

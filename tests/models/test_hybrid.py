@@ -140,7 +140,7 @@ def without_seconds(lines: str) -> list[dict[str, object]]:
 
 
 def test_the_blend_is_that_of_the_validation_part(run_of: Callable[..., Run]) -> None:
-    run = run_of("m", "train.epochs=1")
+    run = run_of("m", "train.epochs=1", "train.refit_trees=false")
     train_task(run, no_report)
     model, part = opened(run), run.split.validation
     network = cast(Hybrid, model.network)
@@ -176,7 +176,8 @@ def test_trees_are_fitted_to_all_training_accounts(visits: Store, shops: Store, 
     """
     store = shops if which == "shops" else visits
     labels = labels_in(store)
-    config = read_config(None, [*SMALL_GTEA, "train.epochs=1"], default_config(model_config("hybrid"), "nodes"))
+    settings = [*SMALL_GTEA, "train.epochs=1", "train.refit_trees=false"]
+    config = read_config(None, settings, default_config(model_config("hybrid"), "nodes"))
     split = temporal_split(labels, store, as_of=None if which == "shops" else 240)
     run = NodeTask(store, labels, positive_class(labels, "big"), split, config, tmp_path / "m", CPU)
     train_task(run, no_report)
@@ -247,35 +248,37 @@ def fits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 FILES = ("model.safetensors", "preprocessing.json", "calibration.json", "thresholds.json", "predictions.parquet")
 
 
+@pytest.mark.parametrize("refit", ["false", "true"])
 @pytest.mark.parametrize("reports", [1, 2])
 def test_a_resumed_run_takes_its_trees_and_ends_with_the_same_bytes(
-    run_of: Callable[..., Run], monkeypatch: pytest.MonkeyPatch, fits: list[int], reports: int
+    run_of: Callable[..., Run], monkeypatch: pytest.MonkeyPatch, fits: list[int], reports: int, refit: str
 ) -> None:
     """Killed after the first batch, before there is any checkpoint of the network, or after the second."""
-    whole, killed = run_of("whole"), run_of("killed")
+    whole, killed = (run_of(name, f"train.refit_trees={refit}") for name in ("whole", "killed"))
     train_task(whole, no_report)
     sets = ("tree", "wide_tree") if isinstance(whole, NodeTask) else ("tree",)
-    assert len(fits) == len(sets)
+    again = len(sets) if refit == "true" else 0
+    assert len(fits) == len(sets) + again
     assert not (whole.folder / TREES).exists()
     monkeypatch.setenv("GTEA_CHECKPOINT_SECONDS", "0")
     with pytest.raises(Killed):
         train_task(killed, killed_after(reports))
     assert (killed.folder / CHECKPOINT).exists() == (reports > 1)
-    assert len(fits) == 2 * len(sets)
+    assert len(fits) == 2 * len(sets) + again
     kept = load((killed.folder / TREES).read_bytes())
     train_task(killed, no_report, resume=True)
-    assert len(fits) == 2 * len(sets), "the trees were fitted again"
+    assert len(fits) == 2 * len(sets) + 2 * again, "trees that were saved were fitted again"
     for name in FILES:
         assert (killed.folder / name).read_bytes() == (whole.folder / name).read_bytes(), name
     assert not (killed.folder / TREES).exists()
     weights = load_model(killed.folder).weights
     assert kept.keys() == {name for name in weights if name.startswith(tuple(f"{each}." for each in sets))}
     assert {name.partition(".")[0] for name in kept} == set(sets)
-    assert all(torch.equal(weights[name], tensor) for name, tensor in kept.items())
+    assert all(torch.equal(weights[name], tensor) for name, tensor in kept.items()) == (refit == "false")
 
 
 def test_trees_that_a_killed_run_had_not_saved_are_fitted_again(run_of: Callable[..., Run], fits: list[int]) -> None:
-    whole, killed = run_of("whole"), run_of("killed")
+    whole, killed = (run_of(name, "train.refit_trees=false") for name in ("whole", "killed"))
     train_task(whole, no_report)
     each = len(fits)
     with pytest.raises(Killed):

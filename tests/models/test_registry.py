@@ -124,19 +124,20 @@ def test_defaults_keep_the_model(name: str) -> None:
     assert (links.model.link_head != "dot") == (name in GTEA_MODELS)
     assert not links.features.neighbour_labels
     assert links.model.node_limit == (2.0 if name == "hybrid" else 0.0)
+    assert nodes.train.refit_trees == links.train.refit_trees == (name in ("hybrid", "tree", "strong-tree"))
 
 
 def test_defaults_for_accounts() -> None:
     """Those of the paper, but for trees, whose probabilities class weights would bend."""
-    unweighted = TrainConfig(class_weights=False)
+    trees = TrainConfig(class_weights=False, refit_trees=True)
     expected = {
         "hybrid": RunConfig(
             replace(model_config("hybrid"), node_limit=2.0),
             FeaturesConfig(neighbour_labels=True),
-            train=TrainConfig(metric="log_likelihood", class_weights=False),
+            train=replace(trees, metric="log_likelihood"),
         ),
-        "tree": RunConfig(model_config("tree"), train=unweighted),
-        "strong-tree": RunConfig(model_config("strong-tree"), FeaturesConfig(neighbour_labels=True), train=unweighted),
+        "tree": RunConfig(model_config("tree"), train=trees),
+        "strong-tree": RunConfig(model_config("strong-tree"), FeaturesConfig(neighbour_labels=True), train=trees),
     }
     for name in MODELS:
         assert default_config(model_config(name), "nodes") == expected.get(name, RunConfig(model_config(name)))

@@ -156,13 +156,6 @@ def test_bins_of_the_calibration_error_hold_equal_numbers() -> None:
     assert m.expected_calibration_error([0, 1, 1, 1], [0.5] * 4, num_bins=4) == 0.25
 
 
-def test_the_calibration_error_of_many_classes_is_that_of_the_predicted_one() -> None:
-    chances = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.9, 0.05, 0.05]])
-    expected = m.expected_calibration_error([True, True, False, True], [0.5, 0.8, 0.4, 0.9], num_bins=2)
-    assert m.multiclass_calibration_error([0, 1, 0, 0], chances, num_bins=2) == expected
-    assert expected == pytest.approx((abs(0.9 - 1) + abs(1.7 - 2)) / 4)
-
-
 def test_the_calibration_error_is_small_only_for_probabilities_that_are_right() -> None:
     rng = np.random.default_rng(0)
     chances = rng.beta(0.5, 5, 20_000)
@@ -237,8 +230,6 @@ def test_a_score_that_is_not_finite_is_an_error(metric: Callable[..., object], b
 def test_nan_is_an_error_for_links_and_tables_too() -> None:
     with pytest.raises(DataError, match=r"got nan at 0, 1, 1 such"):
         m.link_metrics([0.5], [[0.1, np.nan]])
-    with pytest.raises(DataError, match=r"got nan at 1, 0, 1 such"):
-        m.multiclass_calibration_error([0, 1], [[0.5, 0.5], [np.nan, 1]])
     with pytest.raises(DataError, match=r"got nan at 1, 0, 2 such"):
         m.node_metrics([0, 1], [[0.5, 0.5], [np.nan, np.nan]], ("a", "b"), "a")
 
@@ -256,7 +247,6 @@ def test_nan_is_an_error_for_links_and_tables_too() -> None:
         (lambda: m.roc_auc([1, 1], [1, 2]), "ROC-AUC needs at least one negative"),
         (lambda: m.brier([1, 0], [1.5, 0]), r"from 0 to 1 \(got 1.5 at 0\). Pass probabilities, not logits"),
         (lambda: m.expected_calibration_error([1, 0], [0, -1]), r"from 0 to 1 \(got -1.0 at 1\)"),
-        (lambda: m.multiclass_calibration_error([1, 0], [[1, 0]]), r"not empty \(got shapes \(2,\) and \(1, 2\)\)"),
         (lambda: m.precision_at_k([1, 0], [1, 2], 3), r"not be more than the 2 examples \(got 3\)"),
         (lambda: m.node_metrics([0, 1], [[1, 0]], ("a", "b"), "a"), "one row per account and one column per class"),
         (lambda: bootstrap_interval(m.accuracy, np.ones(2), np.ones(3)), "must have the same length"),

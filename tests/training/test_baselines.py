@@ -226,7 +226,7 @@ def test_a_strong_tree_has_partners_rhythm_and_neighbour_labels_of_accounts(stor
     """Those who visit the same items are of one class: nothing but the labels of neighbours tells it."""
     labels = labels_in(store)
     split, positive = temporal_split(labels, store, as_of=240), positive_class(labels, "big")
-    config = default_config(model_config("strong-tree"), "nodes")
+    config = read_config(None, ["train.refit_trees=false"], default_config(model_config("strong-tree"), "nodes"))
     model = train_task(NodeTask(store, labels, positive, split, config, tmp_path / "m", CPU), no_report)
     assert model.preprocessing["nodes"]["kinds"] == ("statistics", "partners", "rhythm")
     assert model.preprocessing["neighbour_labels"]["classes"] == ("small", "big")

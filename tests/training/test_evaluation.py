@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from gtea.errors import DataError
 from gtea.models.blend import LATER, SAME_TIME, Blend, Trust, blend_weights
-from gtea.models.hybrid import Hybrid
 from gtea.tasks.metrics import average_precision, node_metrics
 from gtea.tasks.probability_correction import fit_correction
 from gtea.tasks.thresholds import half_threshold, macro_f1_threshold, precision_threshold
@@ -252,14 +251,6 @@ def test_a_threshold_of_a_wanted_precision() -> None:
         evaluate_parts(measures(precision=1.0), replace(validation, targets=np.roll(validation.targets, 1)), None)
 
 
-class ThreeModels(Hybrid):
-    """As much of a hybrid as the evaluation needs."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.blend = Blend(3)
-
-
 @pytest.mark.parametrize("trust", [SAME_TIME, LATER])
 @pytest.mark.parametrize("num_classes", [2, 4])
 def test_the_blend_is_fitted_to_the_validation_part(num_classes: int, trust: Trust) -> None:
@@ -268,20 +259,20 @@ def test_the_blend_is_fitted_to_the_validation_part(num_classes: int, trust: Tru
     targets = np.array([rng.choice(num_classes, p=row) for row in softmax(2 * truth)])
     logits = truth[:, None] * np.array([0.5, 1.0, 4.0])[:, None] + rng.normal(size=(240, 3, num_classes))
     rows = np.log(softmax(logits))
-    network = ThreeModels()
+    blend = Blend(3)
     by_model = {"validation": rows[:120], "test": rows[120:]}
-    found = blended(network, by_model, targets[:120], trust)
+    found = blended(blend, by_model, targets[:120], trust)
     # The epoch of the first model was chosen on the same examples, and trees have no epochs.
     weights = blend_weights(rows[:120], targets[:120], [0], trust)
     of_trees = blend_weights(rows[:120, 1:], targets[:120], (), trust)
-    assert torch.equal(network.blend.weights, torch.from_numpy(weights))
+    assert torch.equal(blend.weights, torch.from_numpy(weights))
     for name, each in by_model.items():
         probabilities, halves = found[name]
         np.testing.assert_allclose(probabilities, softmax(sum(weights[k] * each[:, k] for k in range(3))), atol=1e-12)
         np.testing.assert_allclose(halves["network"], softmax(each[:, 0]), atol=1e-12)
         mixed = of_trees[0] * each[:, 1] + of_trees[1] * each[:, 2]
         np.testing.assert_allclose(halves["trees"], softmax(mixed), atol=1e-12)
-    again = blended(ThreeModels(), {**by_model, "test": by_model["test"][::-1]}, targets[:120], trust)
+    again = blended(Blend(3), {**by_model, "test": by_model["test"][::-1]}, targets[:120], trust)
     np.testing.assert_array_equal(again["validation"][0], found["validation"][0])
     np.testing.assert_array_equal(again["test"][0], found["test"][0][::-1])
 

@@ -85,15 +85,21 @@ def test_labels_outside_the_training_part_change_no_weight_and_no_score(
     assert made[0] == made[1]
 
 
-def test_only_the_training_part_is_written_into_the_model(letters: Store, tmp_path: Path) -> None:
+@pytest.mark.parametrize("refit", ["false", "true"])
+def test_only_labels_of_fitted_accounts_are_written_into_the_model(letters: Store, tmp_path: Path, refit: str) -> None:
+    """The validation part is one of them if the trees are fitted again. The test part never is."""
     labels = departments(letters)
-    run = run_of(letters, tmp_path / "m", labels, "tree", "features.neighbour_labels=true")
+    settings = ("features.neighbour_labels=true", f"train.refit_trees={refit}")
+    run = run_of(letters, tmp_path / "m", labels, "tree", *settings)
     train_task(run, no_report)
     known = NodeModel.open(run.folder, CPU).preprocessing.neighbour_labels
     assert known is not None
     card = (run.folder / "MODEL_CARD.md").read_text()
-    assert f"Labels of {len(run.split.train.index)} training accounts are part of the model" in card
-    assert known.keys == tuple(sorted(keys_of_nodes(letters, labels.nodes[run.split.train.index]).tolist()))
+    fitted = run.split.train.index
+    if refit == "true":
+        fitted = np.concatenate([fitted, run.split.validation.index])
+    assert f"Labels of {len(fitted)} accounts are part of the model" in card
+    assert known.keys == tuple(sorted(keys_of_nodes(letters, labels.nodes[fitted]).tolist()))
 
 
 def test_links_have_no_labels_to_look_up(gtea: Any, letters: Store, tmp_path: Path) -> None:

@@ -82,7 +82,8 @@ def test_predictions_are_those_of_the_saved_model_without_class_weights(
     assert made.predictions["target"].to_pylist() == run.pairs.targets[index].tolist()
     ends, sampled = (run.pairs.src[index], run.pairs.dst[index]), ScoringOptions(sampled=True)
     found = LinkModel.open(run.folder, CPU).probabilities(visits, run.split.validation.as_of, *ends, sampled)
-    np.testing.assert_allclose(found, made.predictions["p"], atol=1e-4)
+    # Pairs are answered by the trees that had not seen them: those before the last fit.
+    assert np.allclose(found, made.predictions["p"], atol=1e-4) == (model != "hybrid")
     counts = np.bincount(run.pairs.targets[run.split.train.index])
     assert made.calibration is not None
     assert made.calibration["shares"] == pytest.approx(counts / counts.sum())

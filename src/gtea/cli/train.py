@@ -125,10 +125,9 @@ def command(
 def result_lines(result: Mapping[str, Any]) -> list[str]:
     """What was trained, how good it is, how it compares, and where it is."""
     epochs = f"; the best of {result['epochs']} epochs was epoch {result['best_epoch'] + 1}" if result["epochs"] else ""
-    size = _size(result["split"]["train"])
     return [
         *_verdict(result),
-        f"trained {result['model']} on {size} in {result['seconds']:.0f} s{epochs}",
+        f"trained {result['model']} on {_training_size(result)} in {result['seconds']:.0f} s{epochs}",
         *_test_lines(result),
         *_threshold_lines(result),
         f"model in {result['out']}; all figures in metrics.json and MODEL_CARD.md",
@@ -215,6 +214,15 @@ def fold_lines(result: Mapping[str, Any]) -> list[str]:
     for name, value in result["test"].items():
         lines.append(f"  {name:<22} {value['mean']:.4f} +- {value['std']:.4f}")
     return [*lines, f"models in {result['out']}, one folder per fold; all figures in folds.json"]
+
+
+def _training_size(result: Mapping[str, Any]) -> str:
+    """How many examples training had. Trees are fitted again with those of the validation part."""
+    train, validation = result["split"]["train"], result["split"]["validation"]
+    if not result.get("refit_trees"):
+        return _size(train)
+    both = {name: train[name] + validation[name] for name in ("pairs", "accounts") if name in train}
+    return f"{_size(train)}, its trees on {_size(both)}," if result["epochs"] else _size(both)
 
 
 def _size(part: Mapping[str, Any]) -> str:

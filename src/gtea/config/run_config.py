@@ -103,6 +103,10 @@ class TrainConfig:
     """How the learning rate changes: not at all, or down to zero along a cosine."""
     class_weights: bool = True
     """Whether every class has the same total weight in the loss, however rare it is."""
+    refit_trees: bool = False
+    """Whether boosted trees are fitted again to the training and validation examples together, as of the cut of the
+    validation part, after blend, calibration and threshold have been chosen on the validation part. Neighbour labels
+    then include those of the validation part. On by default for models with trees."""
     seed: int = 0
     """The seed of the initial weights, batches, neighbours, negatives and dropout."""
 

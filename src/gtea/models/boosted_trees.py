@@ -164,7 +164,8 @@ def _fit_trees(
         random_state=seed,
         early_stopping=False,
     )
-    booster.fit(rows, targets, sample_weight=weights)
+    # Weights of 1 change nothing but the time: scikit-learn's weighted quantiles take ten times as long as the trees.
+    booster.fit(rows, targets, sample_weight=None if (weights == 1).all() else weights)
     # Two classes have a single logit, that of the second.
     columns = present[1:] if len(present) == 2 else present
     baseline[columns] = booster._baseline_prediction.ravel()

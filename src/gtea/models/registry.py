@@ -48,6 +48,8 @@ from gtea.store.store import Store
 TaskKind = Literal["nodes", "links"]
 _Collate = Callable[[Store, int, Preprocessing, RunConfig], Collator | EventCollator]
 
+_WITH_TREES: tuple[Family, ...] = ("hybrid", "tree", "strong-tree")
+
 DEFAULT_MODEL = "hybrid"
 """The model that is trained if none is named."""
 
@@ -153,15 +155,17 @@ def _node_defaults(model: ModelConfig) -> RunConfig:
     features are clipped, so that the network is not overconfident far from its training data.
     """
     if model.family == "tree":
-        return RunConfig(model, train=TrainConfig(class_weights=False))
+        return RunConfig(model, train=TrainConfig(class_weights=False, refit_trees=True))
     if model.family == "strong-tree":
-        return RunConfig(model, FeaturesConfig(neighbour_labels=True), train=TrainConfig(class_weights=False))
+        return RunConfig(
+            model, FeaturesConfig(neighbour_labels=True), train=TrainConfig(class_weights=False, refit_trees=True)
+        )
     if model.family != "hybrid":
         return RunConfig(model)
     return RunConfig(
         replace(model, node_limit=2.0),
         FeaturesConfig(neighbour_labels=True),
-        train=TrainConfig(metric="log_likelihood", class_weights=False),
+        train=TrainConfig(metric="log_likelihood", class_weights=False, refit_trees=True),
     )
 
 
@@ -183,7 +187,14 @@ def _link_defaults(model: ModelConfig) -> RunConfig:
         model,
         FeaturesConfig(recency=True, net_flow=False, pair_statistics=gtea),
         SamplingConfig(max_events=16, strategy="recent"),
-        TrainConfig(lr=1e-3 if gtea else 2e-3, epochs=15, patience=15, schedule="cosine", metric="average_precision"),
+        TrainConfig(
+            lr=1e-3 if gtea else 2e-3,
+            epochs=15,
+            patience=15,
+            schedule="cosine",
+            metric="average_precision",
+            refit_trees=model.family in _WITH_TREES,
+        ),
     )
 
 

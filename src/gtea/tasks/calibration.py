@@ -13,11 +13,14 @@ For two classes, none of them changes the ranking of the examples. ``fit_calibra
 
 | classes | validation part | candidates |
 |---|---|---|
-| two | at least 1000 examples, at least 100 of each class | isotonic, sigmoid |
-| two | fewer, but at least 30 of each class | sigmoid, temperature |
+| two | at least 1000 examples, at least 100 of each class, from the time of training | isotonic, sigmoid |
+| two | fewer or from a later time (``later``), but at least 30 of each class | sigmoid, temperature |
 | two | fewer than 30 of a class | temperature |
 | two | other class shares than what will be scored (``keep_prior``) | temperature |
 | more | any | temperature |
+
+What will be scored is later still than a later validation part. The details of an isotonic curve don't last that long,
+a slope and a shift do.
 
 A temperature below 1, which makes a model more sure, needs at least 1000 examples. The candidate with the highest log-
 likelihood in 5-fold cross-validation wins. It is ``none`` if no log-likelihood is higher than that of the uncalibrated
@@ -176,7 +179,13 @@ _FROM_JSON = {"none": _none, "temperature": _temperature, "sigmoid": _sigmoid, "
 
 
 def fit_calibration(
-    targets: ArrayLike, probabilities: ArrayLike, train_prior: ArrayLike, *, keep_prior: bool = False, seed: int = 0
+    targets: ArrayLike,
+    probabilities: ArrayLike,
+    train_prior: ArrayLike,
+    *,
+    keep_prior: bool = False,
+    later: bool = False,
+    seed: int = 0,
 ) -> Calibration:
     """Fit a calibration on labelled examples, by the rules above. The order of the examples has no effect.
 
@@ -188,6 +197,7 @@ def fit_calibration(
         keep_prior: The class shares of these examples are not those of the data that will be scored. Then only the
             confidence is learnt from them: the temperature with which the probabilities explain the targets best, once
             they are corrected for the shares of these examples.
+        later: The examples are of a later time than those of training.
         seed: The seed of the folds.
     """
     table = class_table(np.asarray(probabilities, dtype=np.float64))
@@ -202,7 +212,7 @@ def fit_calibration(
     examples = _Examples(classes[order], table[order], prior, counts / counts.sum() if keep_prior else prior)
     folds = _folds(examples.targets, seed)
     scores: dict[Kind, float] = {"none": examples.score(examples.table)}
-    for kind in _candidates(counts, keep_prior=keep_prior):
+    for kind in _candidates(counts, keep_prior=keep_prior, later=later):
         scores[kind] = examples.score(_held_out(_FITS[kind], examples, folds))
     best = max(scores, key=lambda kind: scores[kind])
     return Calibration() if best == "none" else _FITS[best](examples)
@@ -229,11 +239,11 @@ class _Examples:
 _Fit = Callable[[_Examples], Calibration]
 
 
-def _candidates(counts: NDArray[np.int64], *, keep_prior: bool) -> tuple[Kind, ...]:
+def _candidates(counts: NDArray[np.int64], *, keep_prior: bool, later: bool) -> tuple[Kind, ...]:
     """The kinds to try, from the simplest: on a tie, it wins."""
     if len(counts) > 2 or keep_prior or counts.min() < _FEW_OF_A_CLASS:
         return ("temperature",)
-    if counts.sum() >= _MANY and counts.min() >= _MANY_OF_A_CLASS:
+    if not later and counts.sum() >= _MANY and counts.min() >= _MANY_OF_A_CLASS:
         return "sigmoid", "isotonic"
     return "temperature", "sigmoid"
 

@@ -162,18 +162,6 @@ def expected_calibration_error(truth: ArrayLike, probabilities: ArrayLike, num_b
     return float(np.abs(np.bincount(bins, probs - positive)).sum() / len(probs))
 
 
-def multiclass_calibration_error(truth: ArrayLike, probabilities: ArrayLike, num_bins: int = 15) -> float:
-    """The expected calibration error of the predicted class: the highest probability, and whether it was correct."""
-    targets, probs = np.asarray(truth), np.asarray(probabilities, dtype=np.float64)
-    if targets.ndim != 1 or probs.ndim != 2 or len(probs) != len(targets) or not probs.size:
-        raise DataError(
-            "probabilities: must have one row per example and one column per class, not empty "
-            f"(got shapes {targets.shape} and {probs.shape}). Pass one row of probabilities per example."
-        )
-    require_finite(probs)
-    return expected_calibration_error(probs.argmax(axis=1) == targets, probs.max(axis=1), num_bins)
-
-
 def mrr(positive: ArrayLike, negatives: ArrayLike) -> float:
     """The mean reciprocal rank of each true link among its own negatives. Ties are handled as in ``_link_ranks``."""
     return float(np.mean(1 / _link_ranks(positive, negatives)))

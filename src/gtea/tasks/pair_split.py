@@ -53,6 +53,12 @@ class PairSplit:
     unit: str
     """The unit of the stored times."""
 
+    def with_validation(self) -> PairPart:
+        """All pairs as one part."""
+        train, validation = self.train, self.validation
+        classes = {name: count + validation.classes[name] for name, count in train.classes.items()}
+        return PairPart(np.concatenate([train.index, validation.index]), validation.as_of, classes)
+
     def describe(self) -> dict[str, Any]:
         """Return the sizes, classes and cuts of the parts as JSON values."""
         facts: dict[str, Any] = {"split": "pairs by chance, each class its share", "left_out": self.left_out}

@@ -92,6 +92,8 @@ def fit_correction(
     class_weights: Floats | None,
     targets: NDArray[np.int64],
     probabilities: Floats,
+    *,
+    later: bool = False,
 ) -> ProbabilityCorrection:
     """Fit the correction to the raw probabilities of a validation part.
 
@@ -103,11 +105,13 @@ def fit_correction(
         class_weights: The weight of each class in the loss.
         targets: The class of each validation example.
         probabilities: Its raw probabilities, [num_examples, num_classes].
+        later: Whether the validation part is of a later time than training.
     """
     shares = tuple((train_counts / train_counts.sum()).tolist())
     weights = None if class_weights is None else tuple(map(float, class_weights))
     correction = ProbabilityCorrection(shares, weights)
     found = np.bincount(targets, minlength=len(train_counts))
     keep_prior = priors_differ(train_counts, found) < _CHANCE
-    calibration = fit_calibration(targets, correction.apply(probabilities), shares, keep_prior=keep_prior)
+    raw = correction.apply(probabilities)
+    calibration = fit_calibration(targets, raw, shares, keep_prior=keep_prior, later=later)
     return replace(correction, calibration=calibration)

@@ -66,6 +66,16 @@ class Split:
         test = {} if self.test is None else {"test": self.test}
         return {"train": self.train, "validation": self.validation, **test}
 
+    def with_validation(self) -> Part:
+        """The training and validation accounts as one part, as of the cut of the validation part."""
+        train, validation = self.train, self.validation
+        return Part(
+            np.concatenate([train.index, validation.index]),
+            validation.as_of,
+            (min(train.appeared[0], validation.appeared[0]), max(train.appeared[1], validation.appeared[1])),
+            {name: count + validation.classes[name] for name, count in train.classes.items()},
+        )
+
     def describe(self) -> dict[str, Any]:
         """Return the sizes, classes and time ranges of the parts as JSON values."""
         facts: dict[str, Any] = {"split": self.name, "left_out": self.left_out}

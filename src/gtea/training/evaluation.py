@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gtea.models.blend import SAME_TIME, Trust, blend_weights
-from gtea.models.hybrid import Hybrid
+from gtea.models.blend import SAME_TIME, Blend, Trust, blend_weights
 from gtea.tasks.metrics import (
     Floats,
     average_precision,
@@ -76,21 +75,24 @@ class Measures:
     """The share of positives in the population, if the labels were sampled: where the precision must be reached."""
     alike: bool = True
     """Whether the validation part resembles what will be scored, so that a threshold carries over."""
+    later: bool = False
+    """Whether the validation part is of a later time than training."""
 
 
 def blended(
-    network: Hybrid, by_model: Mapping[str, Floats], targets: NDArray[np.int64], trust: Trust = SAME_TIME
+    blend: Blend, by_model: Mapping[str, Floats], targets: NDArray[np.int64], trust: Trust = SAME_TIME
 ) -> dict[str, tuple[Floats, dict[str, Floats]]]:
     """Fit a hybrid's blend to the validation part; returns the probabilities and those of both halves, by part.
 
     Args:
+        blend: The blend of the model that is saved.
         by_model: For each part, log probabilities of each model, [num_examples, num_models, num_classes].
         targets: The classes of the validation examples.
         trust: How far the validation part speaks for what will be scored.
     """
     validation = by_model["validation"]
-    network.blend.fit(validation, targets, [0], trust)
-    weights = network.blend.weights.cpu().numpy()
+    blend.fit(validation, targets, [0], trust)
+    weights = blend.weights.cpu().numpy()
     # The trees alone get weights of their own: what they would have had without the network.
     tree_weights = blend_weights(validation[:, 1:], targets, (), trust)
     return {
@@ -108,7 +110,11 @@ def blended(
 def evaluate_parts(measures: Measures, validation: PartPredictions, test: PartPredictions | None) -> Evaluation:
     """Fit correction and threshold to the validation part, and measure both parts."""
     correction = fit_correction(
-        measures.train_counts, measures.class_weights, validation.targets, validation.probabilities
+        measures.train_counts,
+        measures.class_weights,
+        validation.targets,
+        validation.probabilities,
+        later=measures.later,
     )
     parts = {"validation": validation} if test is None else {"validation": validation, "test": test}
     corrected = {name: correction.apply(part.probabilities) for name, part in parts.items()}

@@ -1,4 +1,8 @@
-"""Train a task and save its model: fit the trees, train the network, evaluate, save.
+"""Train a task and save its model: fit the trees, train the network, fit the trees again, evaluate, save.
+
+Everything that has to be chosen is chosen on the validation part. With ``train.refit_trees``, trees are then fitted to
+the training and validation examples together, as of the later cut: they get more examples, and newer ones. The network
+is not trained again. Its epoch is the best of many on the validation part, and without one it could not be chosen.
 
 A killed run resumes to the same bytes. Batches and dropout are pure functions of the position in the run, fitted trees
 are kept in a file, and the network is kept in a checkpoint.
@@ -6,12 +10,13 @@ are kept in a file, and the network is kept in a checkpoint.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import datetime as dt
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, Self, cast
 
 import numpy as np
 import torch
@@ -34,13 +39,12 @@ from gtea.tasks.splits import Split
 from gtea.training import run_record
 from gtea.training.checkpoint import TREES, TrainingProgress, TrainingState, load_module, save_module
 from gtea.training.evaluation import Evaluation
+from gtea.training.fitted import Fitted, Network
 from gtea.training.loop import TrainingListener, train
 from gtea.training.model_card import model_card
 from gtea.training.objective import Objective
 from gtea.training.reliability_figure import reliability_figure
 from gtea.training.results import TaskOutputs
-
-Network = TypeVar("Network", bound=nn.Module)
 
 
 class Task(Protocol[Network]):
@@ -81,8 +85,16 @@ class Task(Protocol[Network]):
     def objective(self, network: Network, preprocessing: Preprocessing) -> Objective[Any]:
         """The training objective of the network."""
 
-    def evaluate(self, network: Network, preprocessing: Preprocessing) -> Evaluation:
-        """The validation and test parts, each as of its own cut. Fits the blend of a hybrid."""
+    def with_validation(self) -> Self:
+        """The same task, but the validation examples are training examples, too."""
+
+    def evaluate(self, chosen: Fitted[Network], final: Fitted[Network]) -> Evaluation:
+        """The validation and test parts, each as of its own cut. Fits the blend of a hybrid.
+
+        Args:
+            chosen: Fitted to the training part. It answers the validation part.
+            final: The model that is saved. It answers the test part.
+        """
 
     def with_decisions(self, model: SavedModel) -> SavedModel:
         """The trained model with what the user asked of its decisions."""
@@ -98,9 +110,10 @@ def train_task(task: Task[Network], listener: TrainingListener, *, resume: bool 
     if resume and run_record.finished(task.folder):
         run_record.discard_checkpoint(task.folder)
         return load_model(task.folder)
-    fitted = _fit(task, listener, resume=resume)
-    evaluation = task.evaluate(fitted.network, fitted.preprocessing)
-    model = task.with_decisions(_saved_model(task, fitted, evaluation, time.monotonic() - started))
+    run = _fit(task, listener, resume=resume)
+    final = _refit_trees(task, run) if task.config.train.refit_trees else run.fitted
+    evaluation = task.evaluate(run.fitted, final)
+    model = task.with_decisions(_saved_model(task, run, final, evaluation, time.monotonic() - started))
     save_model(task.folder, model, model_card(model), reliability_figure(model))
     run_record.discard_checkpoint(task.folder)
     return model
@@ -127,18 +140,17 @@ def _check_folder(task: Task[Network], *, resume: bool) -> None:
 
 
 @dataclass(frozen=True)
-class _Fitted(Generic[Network]):
-    """A trained network and its training record."""
+class _Run(Generic[Network]):
+    """A fitted model and its training record."""
 
-    preprocessing: Preprocessing
-    network: Network
+    fitted: Fitted[Network]
     progress: TrainingProgress
     seconds: dict[str, float]
     """The duration of each step since the run was started or resumed."""
 
 
 @flush_denormals()
-def _fit(task: Task[Network], listener: TrainingListener, *, resume: bool) -> _Fitted[Network]:
+def _fit(task: Task[Network], listener: TrainingListener, *, resume: bool) -> _Run[Network]:
     """Fit the preprocessing, build the network, fit its trees if it has any, and train it."""
     torch.use_deterministic_algorithms(True)
     entry, of_accounts = entry_of(task.config.model), task.outputs()["task"] == "nodes"
@@ -159,9 +171,10 @@ def _fit(task: Task[Network], listener: TrainingListener, *, resume: bool) -> _F
     objective = task.objective(network, preprocessing)
     timer.lap("preparation")
     if not entry.fitted_in_epochs:
-        progress = _fit_without_epochs(network, objective, task.config.train.metric)
+        _fit_at_once(network, objective)
+        progress = TrainingProgress(finished=True, best_metric=objective.validate()[task.config.train.metric])
         timer.lap("training")
-        return _Fitted(preprocessing, network, progress, timer.seconds)
+        return _Run(Fitted(network, preprocessing), progress, timer.seconds)
     if isinstance(network, Hybrid):
         _fit_hybrid_trees(network, objective, task.folder, resume=resume)
         timer.lap("trees")
@@ -170,7 +183,28 @@ def _fit(task: Task[Network], listener: TrainingListener, *, resume: bool) -> _F
     else:
         progress = _train_network(task, network, objective, listener, resume=resume)
     timer.lap("training")
-    return _Fitted(preprocessing, network, progress, timer.seconds)
+    return _Run(Fitted(network, preprocessing), progress, timer.seconds)
+
+
+def _refit_trees(task: Task[Network], run: _Run[Network]) -> Fitted[Network]:
+    """The same model with trees, and neighbour labels, of the training and validation examples together.
+
+    A killed run does it again: it takes seconds.
+    """
+    started, (network, preprocessing) = time.monotonic(), run.fitted
+    if not isinstance(network, Hybrid | TabularModel):
+        return run.fitted
+    again = task.with_validation()
+    if preprocessing.neighbour_labels is not None:
+        preprocessing = replace(preprocessing, neighbour_labels=again.neighbour_labels())
+    network = copy.deepcopy(network)
+    objective = again.objective(network, preprocessing)
+    if isinstance(network, Hybrid):
+        network.fit_trees(*objective.examples())
+    else:
+        _fit_at_once(network, objective)
+    run.seconds["trees again"] = round(time.monotonic() - started, 2)
+    return Fitted(network, preprocessing)
 
 
 class _StepTimer:
@@ -195,12 +229,11 @@ def _fit_hybrid_trees(network: Hybrid, objective: Objective[Any], folder: Path, 
     save_module(trees, folder / TREES)
 
 
-def _fit_without_epochs(network: nn.Module, objective: Objective[Any], metric: str) -> TrainingProgress:
+def _fit_at_once(network: nn.Module, objective: Objective[Any]) -> None:
     """Fit a model that has no epochs. There is nothing to resume: a killed run starts again."""
     groups = np.split(np.arange(sum(objective.sizes)), np.cumsum(objective.sizes)[:-1])
     examples = [(objective.make_batch(items, 0), *objective.targets_of(items)) for items in groups]
     cast(TabularModel, network).fit(*(torch.cat(parts) for parts in zip(*examples, strict=True)))
-    return TrainingProgress(finished=True, best_metric=objective.validate()[metric])
 
 
 def _train_network(
@@ -224,20 +257,23 @@ def _train_network(
     return state.progress
 
 
-def _saved_model(task: Task[Network], fitted: _Fitted[Network], found: Evaluation, seconds: float) -> SavedModel:
-    progress = fitted.progress
+def _saved_model(
+    task: Task[Network], run: _Run[Network], final: Fitted[Network], found: Evaluation, seconds: float
+) -> SavedModel:
+    progress = run.progress
     return SavedModel(
-        {name: tensor.detach().cpu() for name, tensor in fitted.network.state_dict().items()},
+        {name: tensor.detach().cpu() for name, tensor in final.network.state_dict().items()},
         {
             **task.outputs(),
-            "input": dataclasses.asdict(input_spec(fitted.preprocessing)),
+            "input": dataclasses.asdict(input_spec(final.preprocessing)),
             "run": task.config.to_json(),
         },
-        fitted.preprocessing.to_json(),
+        final.preprocessing.to_json(),
         {
             **found.metrics,
             "best_epoch": progress.best_epoch,
             "epochs": progress.epoch,
+            "refit_trees": final is not run.fitted,
             "split": task.split.describe(),
         },
         {
@@ -248,7 +284,7 @@ def _saved_model(task: Task[Network], fitted: _Fitted[Network], found: Evaluatio
             "versions": run_record.versions(),
             "created": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
             "training_seconds": round(seconds, 1),
-            "seconds": fitted.seconds,
+            "seconds": run.seconds,
         },
         found.correction.to_json(),
         {"threshold": None if found.threshold is None else found.threshold.to_json()},

@@ -7,7 +7,7 @@ every epoch. Validation and test negatives are fixed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from gtea.tasks.link_split import LinkPart, LinkSplit
 from gtea.tasks.metrics import Floats, best_threshold, link_metrics
 from gtea.tasks.split_warnings import split_warnings
 from gtea.training.evaluation import Evaluation, Measures, PartPredictions, blended, evaluate_parts
+from gtea.training.fitted import Fitted
 from gtea.training.objective import Examples, Objective
 from gtea.training.results import TaskOutputs
 
@@ -94,16 +95,26 @@ class LinkTask:
 
         return Objective(make_batch, sizes, targets_of, loss_of, validate, examples)
 
-    def evaluate(self, network: nn.Module, preprocessing: Preprocessing) -> Evaluation:
+    def with_validation(self) -> LinkTask:
+        """The same task, but the validation window is the last training window."""
+        parts = (*self.split.train_parts, self.split.validation)
+        return replace(self, split=replace(self.split, train_parts=parts))
+
+    def evaluate(self, chosen: Fitted[nn.Module], final: Fitted[nn.Module]) -> Evaluation:
         """The metrics of each part, as of its own cut."""
-        parts = {name: part for name, part in self.split.parts.items() if name != "train"}
-        model = EachModel(network) if isinstance(network, Hybrid) else network
+        parts = {"validation": (chosen, self.split.validation), "test": (final, self.split.test)}
         scored = {
-            name: _Evaluation(self, model, _batches(self, preprocessing, part), part) for name, part in parts.items()
+            name: _Evaluation(
+                self,
+                EachModel(model.network) if isinstance(model.network, Hybrid) else model.network,
+                _batches(self, model.preprocessing, part),
+                part,
+            )
+            for name, (model, part) in parts.items()
         }
-        if isinstance(network, Hybrid):
+        if isinstance(final.network, Hybrid):
             by_model = {name: each.outputs() for name, each in scored.items()}
-            found = blended(network, by_model, scored["validation"].targets)
+            found = blended(final.network.blend, by_model, scored["validation"].targets)
         else:
             found = {name: (each.probabilities(), {}) for name, each in scored.items()}
         predictions = {name: each.predictions(*found[name]) for name, each in scored.items()}
@@ -122,7 +133,7 @@ def _metrics(part: PartPredictions, probabilities: Floats, threshold: float | No
     return link_metrics(links, negatives[:, None], threshold=0.5 if threshold is None else threshold)
 
 
-_MEASURES = Measures(("no link", "link"), 1, np.ones(2), None, _metrics)
+_MEASURES = Measures(("no link", "link"), 1, np.ones(2), None, _metrics, later=True)
 
 
 def _batches(task: LinkTask, preprocessing: Preprocessing, part: LinkPart) -> PairBatches:

@@ -66,7 +66,7 @@ def _label_warning(model: SavedModel) -> list[str]:
     if not labels:
         return []
     return [
-        f"- Labels of {len(labels['keys']):,} training accounts are part of the model, stored under 64-bit keys of "
+        f"- Labels of {len(labels['keys']):,} accounts are part of the model, stored under 64-bit keys of "
         "their ids: the model reads the labels of an account's neighbours, never the account's own label"
     ]
 
@@ -143,10 +143,17 @@ def _metric_table(metrics: Mapping[str, Any]) -> list[str]:
 def _evaluation_note(metrics: Mapping[str, Any]) -> str:
     noise = "Differences of about 0.005 between models are noise."
     if "test" in metrics:
-        return f"The test part was scored once, with the weights of the best epoch on the validation part. {noise}"
+        note = f"The test part was scored once, with the weights of the best epoch on the validation part. {noise}"
+    else:
+        note = (
+            "There was no test part. The weights were chosen on the validation part, so its metrics are optimistic. "
+            f"{noise}"
+        )
+    if not metrics.get("refit_trees"):
+        return note
     return (
-        "There was no test part. The weights were chosen on the validation part, so its metrics are optimistic. "
-        f"{noise}"
+        f"{note} Validation metrics are those of trees that were fitted to the training part alone. The trees of this "
+        "model were fitted again, to training and validation part together."
     )
 
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow.compute as pc
@@ -37,6 +37,7 @@ from gtea.tasks.split_warnings import split_warnings
 from gtea.tasks.splits import Part, Split
 from gtea.tasks.thresholds import budget_threshold
 from gtea.training.evaluation import Evaluation, Measures, PartPredictions, blended, evaluate_parts
+from gtea.training.fitted import Fitted
 from gtea.training.objective import Examples, Objective, class_weights, example_weights, weighted_mean
 from gtea.training.results import TaskOutputs
 
@@ -54,6 +55,8 @@ class NodeTask:
     folder: Path
     device: torch.device
     decisions: DecisionOptions = field(default_factory=DecisionOptions)
+    class_weights: Tensor | None = None
+    """The weight of each class in the loss; None computes them from the training part."""
 
     def __post_init__(self) -> None:
         if self.decisions.given and self.positive is None:
@@ -112,21 +115,31 @@ class NodeTask:
 
         return Objective(make_batch, (len(nodes),), targets_of, loss_of, validate, examples)
 
-    def evaluate(self, network: nn.Module, preprocessing: Preprocessing) -> Evaluation:
+    def with_validation(self) -> NodeTask:
+        """The same task, but the validation accounts are training accounts, too."""
+        split = replace(self.split, train=self.split.with_validation())
+        # With the same class weights, one correction undoes those of both fits.
+        return replace(self, split=split, class_weights=_class_weights(self))
+
+    def evaluate(self, chosen: Fitted[nn.Module], final: Fitted[nn.Module]) -> Evaluation:
         """The metrics of each part, as of its own cut."""
         parts = {name: part for name, part in self.split.parts.items() if name != "train"}
-        if isinstance(network, Hybrid):
-            by_model = {name: _by_model(self, network, preprocessing, part) for name, part in parts.items()}
-            found = blended(network, by_model, self.labels.targets[self.split.validation.index], _trust(self.split))
+        models = {name: chosen if name == "validation" else final for name in parts}
+        if isinstance(final.network, Hybrid):
+            by_model = {name: _by_model(self, models[name], part) for name, part in parts.items()}
+            targets = self.labels.targets[self.split.validation.index]
+            found = blended(final.network.blend, by_model, targets, _trust(self.split))
         else:
             found = {
-                name: (_probabilities(self, _scorer(self, network, preprocessing, part.as_of), part), {})
+                name: (_probabilities(self, _scorer(self, *models[name], part.as_of), part), {})
                 for name, part in parts.items()
             }
         predictions = {name: _predictions(self, parts[name], *found[name]) for name in parts}
         warnings = split_warnings(self.split, self.store, self.labels)
         evaluation = evaluate_parts(
-            _measures(self, _trust(self.split) is not OTHER_SHARES), predictions["validation"], predictions.get("test")
+            _measures(self, alike=_trust(self.split) is not OTHER_SHARES),
+            predictions["validation"],
+            predictions.get("test"),
         )
         evaluation.metrics["labels"] = self.labels.report
         evaluation.metrics["warnings"] = [warning.to_json() for warning in warnings]
@@ -176,6 +189,8 @@ def _labels_digest(labels: Labels, store: Store) -> str:
 
 
 def _class_weights(task: NodeTask) -> Tensor:
+    if task.class_weights is not None:
+        return task.class_weights
     part, labels = task.split.train.index, task.labels
     weights = None if labels.weights is None else labels.weights[part]
     return class_weights(labels.targets[part], weights, len(labels.classes), balanced=task.config.train.class_weights)
@@ -199,9 +214,10 @@ def _probabilities(task: NodeTask, scorer: NodeScorer, part: Part) -> Floats:
     return scorer.probabilities(task.labels.nodes[part.index])
 
 
-def _by_model(task: NodeTask, network: Hybrid, preprocessing: Preprocessing, part: Part) -> Floats:
+def _by_model(task: NodeTask, model: Fitted[nn.Module], part: Part) -> Floats:
     """Log probabilities of a part by each of a hybrid's models."""
-    return _scorer(task, EachModel(network), preprocessing, part.as_of).outputs(task.labels.nodes[part.index])
+    each = EachModel(cast(Hybrid, model.network))
+    return _scorer(task, each, model.preprocessing, part.as_of).outputs(task.labels.nodes[part.index])
 
 
 def _predictions(task: NodeTask, part: Part, probabilities: Floats, halves: dict[str, Floats]) -> PartPredictions:
@@ -209,7 +225,7 @@ def _predictions(task: NodeTask, part: Part, probabilities: Floats, halves: dict
     return PartPredictions({"account": accounts}, task.labels.targets[part.index], probabilities, halves)
 
 
-def _measures(task: NodeTask, alike: bool) -> Measures:
+def _measures(task: NodeTask, *, alike: bool) -> Measures:
     labels, part = task.labels, task.split.train.index
     weights = None if labels.weights is None else labels.weights[part]
     counts = np.bincount(labels.targets[part], weights, minlength=len(labels.classes)).astype(np.float64)
@@ -226,4 +242,5 @@ def _measures(task: NodeTask, alike: bool) -> Measures:
         task.decisions.precision,
         task.decisions.prevalence,
         alike,
+        later=task.split.validation.as_of > task.split.train.as_of,
     )

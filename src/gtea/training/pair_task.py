@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -27,6 +27,7 @@ from gtea.tasks.metrics import Floats, accuracy_threshold, pair_metrics
 from gtea.tasks.pair_split import PairSplit
 from gtea.tasks.pairs import Pairs
 from gtea.training.evaluation import Evaluation, Measures, PartPredictions, blended, evaluate_parts
+from gtea.training.fitted import Fitted
 from gtea.training.objective import Examples, Objective, class_weights, example_weights, weighted_mean
 from gtea.training.results import TaskOutputs
 
@@ -42,6 +43,8 @@ class PairTask:
     config: RunConfig
     folder: Path
     device: torch.device
+    class_weights: Tensor | None = None
+    """The weight of each class in the loss; None computes them from the training part."""
 
     def identity(self) -> dict[str, Any]:
         """A digest of the labelled pairs."""
@@ -89,15 +92,23 @@ class PairTask:
 
         return Objective(make_batch, (len(part),), targets_of, loss_of, validate, examples)
 
-    def evaluate(self, network: nn.Module, preprocessing: Preprocessing) -> Evaluation:
+    def with_validation(self) -> PairTask:
+        """The same task, but the validation pairs are training pairs, too."""
+        split = replace(self.split, train=self.split.with_validation())
+        # With the same class weights, one correction undoes those of both fits.
+        return replace(self, split=split, class_weights=_class_weights(self))
+
+    def evaluate(self, chosen: Fitted[nn.Module], final: Fitted[nn.Module]) -> Evaluation:
         """The metrics of the validation part."""
+        network, preprocessing = chosen
         index = self.split.validation.index
         targets = _is_link(self.pairs)[index].astype(np.int64)
         ends = self.pairs.src[index], self.pairs.dst[index]
         halves: dict[str, Floats] = {}
         if isinstance(network, Hybrid):
             outputs = _scorer(self, EachModel(network), preprocessing).outputs(*ends)
-            probabilities, halves = blended(network, {"validation": outputs}, targets)["validation"]
+            blend = cast(Hybrid, final.network).blend
+            probabilities, halves = blended(blend, {"validation": outputs}, targets)["validation"]
         else:
             links = _scorer(self, network, preprocessing).probabilities(*ends)
             probabilities = np.stack([1 - links, links], axis=1)
@@ -142,12 +153,11 @@ def _measures(task: PairTask) -> Measures:
     index, targets, weights = task.split.train.index, task.pairs.targets, task.pairs.weights
     assert targets is not None
     counts = np.bincount(targets[index], None if weights is None else weights[index], minlength=2)
-    per_class = class_weights(targets[index], None if weights is None else weights[index], 2, balanced=True)
 
     def metrics(part: PartPredictions, probabilities: Floats, threshold: float | None) -> dict[str, float]:
         return pair_metrics(part.targets == 1, probabilities[:, 1], 0.5 if threshold is None else threshold)
 
-    balanced = per_class.double().numpy() if task.config.train.class_weights else None
+    balanced = _class_weights(task).double().numpy() if task.config.train.class_weights else None
     return Measures(task.pairs.classes, 1, counts.astype(np.float64), balanced, metrics)
 
 
@@ -160,5 +170,13 @@ def _weights(task: PairTask) -> Tensor:
     index, targets, weights = task.split.train.index, task.pairs.targets, task.pairs.weights
     assert targets is not None
     weights = np.ones(len(targets)) if weights is None else weights
-    per_class = class_weights(targets[index], weights[index], 2, balanced=task.config.train.class_weights)
-    return example_weights(weights[index]) * per_class[torch.from_numpy(targets[index])]
+    return example_weights(weights[index]) * _class_weights(task)[torch.from_numpy(targets[index])]
+
+
+def _class_weights(task: PairTask) -> Tensor:
+    if task.class_weights is not None:
+        return task.class_weights
+    index, targets, weights = task.split.train.index, task.pairs.targets, task.pairs.weights
+    assert targets is not None
+    given = None if weights is None else weights[index]
+    return class_weights(targets[index], given, 2, balanced=task.config.train.class_weights)

@@ -47,6 +47,8 @@ class TrainingResult(TypedDict):
     seconds: float
     epochs: int
     best_epoch: int
+    refit_trees: NotRequired[bool]
+    """Whether its trees were fitted again with the validation part. Models of gtea 0.1 don't say."""
     split: dict[str, Any]
     validation: dict[str, float]
     test: NotRequired[dict[str, float]]

@@ -41,7 +41,9 @@ def test_the_best_rival_is_the_one_with_the_higher_mean() -> None:
 def test_figures_are_those_of_the_metrics() -> None:
     answers = made_answers(4, 600)
     chance = answers.probabilities[:, 1]
-    assert figures_of(answers) == pytest.approx(
+    found = figures_of(answers)
+    by_chance = found.pop("calibration_error_by_chance")
+    assert found == pytest.approx(
         {
             "average_precision": metrics.average_precision(answers.truth, chance),
             "log_likelihood": metrics.log_likelihood(answers.truth, answers.probabilities),
@@ -49,10 +51,14 @@ def test_figures_are_those_of_the_metrics() -> None:
             "calibration_error": metrics.expected_calibration_error(answers.truth, chance),
         }
     )
+    rng = np.random.default_rng(99)
+    drawn = [metrics.expected_calibration_error(rng.random(600) < chance, chance) for _ in range(300)]
+    assert by_chance == pytest.approx(np.mean(drawn), rel=0.1)
     many = made_answers(4, 600, 5)
     found = figures_of(many)
     assert found["accuracy"] == pytest.approx(metrics.accuracy(many.truth, many.predicted))
-    error = metrics.multiclass_calibration_error(many.truth, many.probabilities)
+    is_right, sure = many.probabilities.argmax(axis=1) == many.truth, many.probabilities.max(axis=1)
+    error = metrics.expected_calibration_error(is_right, sure)
     assert found["calibration_error"] == pytest.approx(error)
     assert "average_precision" not in found
     assert "calibration_error" not in figures_of(made_answers(4, 499))

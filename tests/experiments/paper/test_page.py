@@ -13,5 +13,7 @@ def test_settings_that_rows_share_are_told_once(links: Subject) -> None:
     told = settings_lines(rows_of(points, plan.jobs(links, points), {}))
     assert told == [
         "Settings that differ from gtea's defaults: `train.epochs=2`.",
-        'gtea-l+t, gtea-tx+t, hybrid also: `features.time_origin="calendar"`.',
+        'gtea-l+t, gtea-tx+t also: `features.time_origin="calendar"`.',
+        'hybrid also: `features.time_origin="calendar"`, `train.refit_trees=false`.',
+        "tree also: `train.refit_trees=false`.",
     ]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from gtea.experiments.defaults.standing import CALIBRATION, CANDIDATES, MAJORITY, RANKING, Standing
+from gtea.experiments.defaults.standing import BY_CHANCE, CALIBRATION, CANDIDATES, MAJORITY, RANKING, Standing
 from gtea.experiments.defaults.suite import SuiteResult, TableResult
 from gtea.experiments.defaults.suite_tables import GROUPS
 from gtea.experiments.result_page import environment_lines, image_lines, markdown_table, write_page
@@ -153,15 +153,19 @@ def _calibration_lines(result: SuiteResult) -> list[str]:
     )
     if not found.tables:
         return []
-    rows = _with_groups(
-        found, len(shown) + 1, lambda standing: [_figure(standing, model, CALIBRATION) for model in shown]
-    )
+
+    def cells(standing: Standing) -> list[str]:
+        errors = [_figure(standing, model, CALIBRATION) for model in shown]
+        return [*errors, _figure(standing, DEFAULT_MODEL, BY_CHANCE)]
+
+    rows = _with_groups(found, len(shown) + 2, cells)
     return [
         "## Calibration error",
         "",
         "Expected calibration error of the tables whose test part has 500 examples. The halves are not calibrated.",
+        f"By chance: what {DEFAULT_MODEL} would have in a test part of this size if its probabilities were right.",
         "",
-        *markdown_table(["table", *shown], rows),
+        *markdown_table(["table", *shown, "by chance"], rows),
         "",
     ]
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gtea.errors import ModelError
 from gtea.experiments.defaults.answers import HALVES, Answers
 from gtea.experiments.defaults.resampling import paired_interval, statistic
 from gtea.models.registry import DEFAULT_MODEL
-from gtea.tasks.metrics import expected_calibration_error, multiclass_calibration_error
+from gtea.tasks.metrics import Floats, expected_calibration_error
 from gtea.tasks.uncertainty import Interval
 
 Verdict = Literal["ahead", "level", "behind"]
@@ -23,8 +24,11 @@ CANDIDATES = (DEFAULT_MODEL, *HALVES, *RIVALS, MAJORITY)
 RANKING = ("average_precision", "accuracy")
 """The first metric of a table: average precision, or accuracy with more than two classes."""
 CALIBRATION = "calibration_error"
+BY_CHANCE = "calibration_error_by_chance"
+"""The calibration error that the same probabilities would have if they were exactly right: it is above 0 by chance."""
 _MIN_CALIBRATION_EXAMPLES = 500
 """With fewer, the calibration error of perfect probabilities is of the size of the errors that matter."""
+_NUM_DRAWS = 100
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,7 @@ def standing_of(answers: Mapping[int, Mapping[str, Answers]], *, same_examples: 
     differences = {
         metric: _difference(metric, runs, figures, same_examples=same_examples)
         for metric in figures[DEFAULT_MODEL]
-        if metric != CALIBRATION
+        if metric not in (CALIBRATION, BY_CHANCE)
     }
     return Standing(tuple(sorted(answers)), len(first), positive, figures, differences)
 
@@ -121,14 +125,24 @@ def figures_of(answers: Answers) -> dict[str, float]:
     once = np.ones(len(answers), np.int64)
     figures = {name: statistic(name, answers)(once) for name in (ranking, "log_likelihood", "macro_f1")}
     if len(answers) >= _MIN_CALIBRATION_EXAMPLES:
-        figures[CALIBRATION] = _calibration_error(answers)
+        truth, probabilities = _events(answers)
+        figures[CALIBRATION] = expected_calibration_error(truth, probabilities)
+        figures[BY_CHANCE] = _error_by_chance(probabilities)
     return figures
 
 
-def _calibration_error(answers: Answers) -> float:
+def _events(answers: Answers) -> tuple[NDArray[np.bool_], Floats]:
+    """What a probability is about, and the probability: the positive class or, of more than two, the predicted one."""
     if answers.positive is None:
-        return multiclass_calibration_error(answers.truth, answers.probabilities)
-    return expected_calibration_error(answers.truth == answers.positive, answers.probabilities[:, answers.positive])
+        return answers.probabilities.argmax(axis=1) == answers.truth, answers.probabilities.max(axis=1)
+    return answers.truth == answers.positive, answers.probabilities[:, answers.positive]
+
+
+def _error_by_chance(probabilities: Floats) -> float:
+    """The mean calibration error over classes that are drawn with these probabilities."""
+    rng = np.random.default_rng(0)
+    drawn = rng.random((_NUM_DRAWS, len(probabilities))) < probabilities
+    return float(np.mean([expected_calibration_error(truth, probabilities) for truth in drawn]))
 
 
 def _transposed(runs: Sequence[Mapping[str, float]]) -> dict[str, tuple[float, ...]]:

@@ -77,6 +77,8 @@ class Plan:
     def _config(self, subject: Subject, point: Point) -> RunConfig:
         """Merge defaults, settings.toml, --config, --set, the point's settings and the protocol. Later ones win."""
         config = default_config(model_config(point.model), subject.task)
+        # All models of a table learn from the same examples.
+        config = with_settings(config, {"train.refit_trees": False}, "gtea reproduce")
         if self.protocol == "paper" and config.model.reads_histories and config.model.time_encoding:
             config = with_settings(config, {"features.time_origin": "calendar"}, "--protocol paper")
         config = with_packaged_settings(config, subject.name, self.protocol, point.model)
