@@ -18,6 +18,7 @@ from gtea.cli.output import (
     sampled_option,
 )
 from gtea.cli.train import device_option, unknown_option
+from gtea.cli.verified import check_store, verify_option
 from gtea.errors import UsageError
 
 
@@ -31,6 +32,7 @@ from gtea.errors import UsageError
 @click.option(
     "--prevalence", metavar="P", type=float, help="The share of positives in reality, if the labels were sampled."
 )
+@verify_option
 @sampled_option
 @cache_option
 @unknown_option
@@ -44,6 +46,7 @@ def command(
     pairs: str | None,
     as_of: str | None,
     prevalence: float | None,
+    verify: bool | None,
     sampled: bool,
     cache: str | None,
     unknown: Literal["error", "skip"],
@@ -69,6 +72,8 @@ def command(
         raise UsageError("--prevalence: does not apply to --pairs. Leave it out.")
     if accounts is None and pairs is None and given("unknown"):
         raise UsageError("--unknown: only goes with --accounts or --pairs. Leave it out.")
+    # A few accounts read little of a large store.
+    check_store(store, verify=accounts is None and pairs is None if verify is None else verify)
     with progress_bar() as progress:
         options = ScoringOptions(sampled, None if cache is None else Path(cache), progress)
         asked: dict[str, Any] = {

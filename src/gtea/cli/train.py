@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gtea.cli.output import given, json_option, print_json, print_unknown, print_warnings, printable, training_bar
+from gtea.cli.verified import check_store, verify_option
 from gtea.errors import UsageError
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ _DECISIONS = ("prevalence", "budget", "precision")
 @click.option(
     "--folds", metavar="K", type=int, help="Train and evaluate K stratified folds instead of one split by time."
 )
+@verify_option
 @unknown_option
 @device_option
 @json_option
@@ -73,6 +75,7 @@ def command(
     variant: str | None,
     config: str | None,
     folds: int | None,
+    verify: bool | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -103,6 +106,7 @@ def command(
         options["decisions"] = DecisionOptions(*(options.pop(name) for name in _DECISIONS))
     read = LinkRequest.read if task == "links" else NodeRequest.read
     request = read(Path(store), variant=variant, **options)
+    check_store(store, verify=verify is not False)
     result: TrainingResult | FoldsResult
     with training_bar() as bar:
         listener = with_board(bar)

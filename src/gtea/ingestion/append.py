@@ -17,6 +17,8 @@ from gtea.ingestion.ingest_request import Input, ReadOptions, as_list
 from gtea.ingestion.merge import Merged, OnDuplicate, merge
 from gtea.ingestion.workbench import Workbench
 from gtea.runtime.progress import Progress, no_progress
+from gtea.store.integrity import require_digests
+from gtea.store.layout import FORMAT_VERSION
 from gtea.store.manifest import DataReport, Manifest, map_array, read_manifest
 from gtea.store.publish import next_folder, publish, writing
 from gtea.store.schema import Schema
@@ -49,6 +51,8 @@ def append(
     read_manifest(path)
     with writing(path) as scratch:
         old = Store.open(path)
+        # Merging reads every byte anyway, and the digests of what it writes would make damage look right.
+        require_digests(old)
         schema = Schema.from_json(old.manifest.schema)
         _check_appendable(schema, nodes is not None)
         options = ReadOptions(bad_rows, path.with_name(f"{path.name}.bad_rows.csv"), allow_any_date, memory, progress)
@@ -108,6 +112,7 @@ def _manifest(
     time = {"unit": new.unit, "first": min(firsts, default=None), "last": max(lasts, default=None)}
     return dataclasses.replace(
         before,
+        format_version=FORMAT_VERSION,
         folder=folder,
         counts={
             "nodes": merged.num_nodes,

@@ -51,6 +51,7 @@ def keys_of_all(store: Store) -> NDArray[np.uint64]:
 
 def keys_of_nodes(store: Store, nodes: NDArray[np.integer[Any]]) -> NDArray[np.uint64]:
     """The keys of some nodes."""
+    store.require_bounds()
     return _keys(store.accounts.offsets, store.accounts.data, np.asarray(nodes, dtype=np.int64))
 
 

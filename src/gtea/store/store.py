@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gtea.errors import DataError, StoreError
 from gtea.runtime.files import try_lock
+from gtea.store.integrity import require_bounds
 from gtea.store.layout import NODE_IDS, vocabulary_name
 from gtea.store.manifest import DataReport, Manifest, map_array, read_manifest
 from gtea.store.strings import StringTable
@@ -48,6 +49,8 @@ class Store:
         self.path = path
         self.manifest = manifest
         self.arrays = StoreArrays(**{name: mapped[name] for name in StoreArrays.__dataclass_fields__})
+        self._mapped = mapped
+        self._in_bounds = False
         self.accounts = _strings(mapped, NODE_IDS)
         self.vocabularies = tuple(_strings(mapped, vocabulary_name(i)) for i in range(len(self.categorical)))
         self.node_features = mapped.get("node_features")
@@ -70,6 +73,12 @@ class Store:
                         f"{error.filename}: is missing from the store. Restore it from a backup or ingest again."
                     ) from error
         raise AssertionError("unreachable")
+
+    def require_bounds(self) -> None:
+        """Raise if an index in the arrays points outside: compiled code must not read them then. Checked once."""
+        if not self._in_bounds:
+            require_bounds(self._mapped, self.path)
+            self._in_bounds = True
 
     def __sklearn_clone__(self) -> Store:
         """Return the store itself. It never changes, so clones of an estimator can share it."""
@@ -131,7 +140,9 @@ class Store:
         return 0 if last is None else int(last) + 1
 
     def as_of(self, instant: Instant | None = None) -> View:
-        """A view of the store just before an instant, without the events at or after it. Costs nothing to make.
+        """A view of the store just before an instant, without the events at or after it.
+
+        Costs nothing to make, but for the first one, which checks that the indices of the store are in bounds.
 
         Args:
             instant: A stored time (an int in ``unit``), a datetime, or text: ISO 8601, or a number in the unit of the

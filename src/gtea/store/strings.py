@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from gtea.errors import StoreError
+
 # With fewer queries than 1/64 of the table, binary searches are faster than hashing the whole table.
 _HASHING_RATIO = 64
 
@@ -25,12 +27,16 @@ class StringTable:
     def __init__(self, offsets: NDArray[np.int64], data: NDArray[np.uint8]) -> None:
         self.offsets = offsets
         self.data = data
+        self._valid = False
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     def __getitem__(self, number: int) -> str:
-        return self._bytes(number).decode()
+        try:
+            return self._bytes(number).decode()
+        except UnicodeDecodeError as error:
+            raise _damaged(error) from error
 
     def find(self, text: str) -> int:
         """The number of a string, or -1. A binary search that touches about log2(n) pages."""
@@ -59,8 +65,15 @@ class StringTable:
         return self.to_arrow().take(pa.array(numbers))
 
     def to_arrow(self) -> pa.LargeStringArray:
-        """The whole table as an Arrow array on the mapped files. Nothing is copied."""
-        return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(self.offsets), pa.py_buffer(self.data))
+        """The whole table as an Arrow array on the mapped files. Nothing is copied. The first time, it is validated."""
+        table = pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(self.offsets), pa.py_buffer(self.data))
+        if not self._valid:
+            try:
+                table.validate(full=True)  # Arrow trusts offsets, and would read anywhere
+            except pa.ArrowInvalid as error:
+                raise _damaged(error) from error
+            self._valid = True
+        return table
 
     def _rank(self, number: int) -> tuple[int, bytes]:
         """The sort key of a string."""
@@ -69,6 +82,13 @@ class StringTable:
 
     def _bytes(self, number: int) -> bytes:
         return self.data[self.offsets[number] : self.offsets[number + 1]].tobytes()
+
+
+def _damaged(error: Exception) -> StoreError:
+    return StoreError(
+        f"a table of strings is damaged ({error}). Check the store with gtea verify; restore it from a backup or "
+        "ingest again."
+    )
 
 
 def merge_tables(old: StringTable, new: StringTable) -> tuple[StringTable, NDArray[np.int64], NDArray[np.int64]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import itertools
 import json
 from collections.abc import Callable, Iterator
@@ -13,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.errors import StoreError
 from gtea.runtime.files import write_json
-from gtea.store.layout import DTYPES
-from gtea.store.manifest import REPORT, Manifest, map_array, read_manifest
+from gtea.store.integrity import digest_faults
+from gtea.store.manifest import REPORT, Manifest, read_manifest
 from gtea.store.store import Store
 from gtea.store.strings import StringTable
 
@@ -29,62 +27,14 @@ def verify(path: Path, progress: Callable[[str, float | None], None]) -> list[st
     faults: list[str] = []
     for done, (name, described) in enumerate(manifest.arrays.items()):
         progress("checking digests", done / len(manifest.arrays))
-        faults += _digest_faults(path / manifest.folder, name, described)
+        faults += digest_faults(path / manifest.folder, name, described)
     if faults:
         return faults  # damaged arrays would break the invariants, too
     progress("checking invariants", None)
     store = Store.open(path)
-    faults = [*_count_faults(store), *_string_faults(store), *_event_faults(store), *_slot_faults(store)]
+    faults = [*_string_faults(store), *_event_faults(store), *_slot_faults(store)]
     _fix_report(path, manifest)
     return faults
-
-
-def _digest_faults(folder: Path, name: str, described: dict[str, Any]) -> Iterator[str]:
-    path = folder / described["file"]
-    try:
-        map_array(folder, described)
-        with path.open("rb") as stream:
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
-    except FileNotFoundError:
-        yield f"{name}: the file {path.name} is missing"
-    except StoreError as error:
-        yield str(error)
-    except (ValueError, OSError) as error:
-        yield f"{name}: can't be mapped ({error})"
-    else:
-        if found != described["sha256"]:
-            wanted = described["sha256"]
-            yield f"{name}: the content of {path.name} has changed (sha256 {found[:12]}..., must be {wanted[:12]}...)"
-
-
-def _count_faults(store: Store) -> Iterator[str]:
-    arrays, counts = store.arrays, store.manifest.counts
-    lengths = {
-        "nodes": {"node_id": len(store.accounts), "node_offset": len(arrays.node_offset) - 1},
-        "edges": {
-            "edge_a": len(arrays.edge_a),
-            "edge_b": len(arrays.edge_b),
-            "edge_offset": len(arrays.edge_offset) - 1,
-            "edge_first_time": len(arrays.edge_first_time),
-            "edge_last_time": len(arrays.edge_last_time),
-        },
-        "events": {
-            "event_time": len(arrays.event_time),
-            "event_reverse": len(arrays.event_reverse),
-            "event_features": len(arrays.event_features),
-            "event_categories": len(arrays.event_categories),
-        },
-    }
-    for kind, found in lengths.items():
-        for name, length in found.items():
-            if length != counts[kind]:
-                yield f"{name}: must have one row for each of the {counts[kind]} {kind} (got {length})"
-    for name, described in store.manifest.arrays.items():
-        if name in DTYPES and described["dtype"] != DTYPES[name]:
-            yield f"{name}: must have dtype {DTYPES[name]} (got {described['dtype']})"
-    report = store.report
-    if report["rows_in"] != report["rows_kept"] + sum(report["dropped"].values()):
-        yield "data_report: rows in must be rows kept plus rows dropped"
 
 
 def _string_faults(store: Store) -> Iterator[str]:

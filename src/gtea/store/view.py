@@ -1,8 +1,10 @@
 """A store as of a cut: the one position that hides the future.
 
-A view is a store and a cut; nothing is copied to make one. A node's slots are ordered by first event and an edge's
-events by time, so what lies before the cut is a prefix of each, found by binary search. Anything computed from a view
-alone can't depend on events at or after its cut.
+A view is a store and a cut; nothing is copied to make one. The first view of a store checks that its indices are in
+bounds, so compiled code that reads a view can't leave its arrays.
+
+A node's slots are ordered by first event and an edge's events by time, so what lies before the cut is a prefix of each,
+found by binary search. Anything computed from a view alone can't depend on events at or after its cut.
 """
 
 from __future__ import annotations
@@ -52,6 +54,9 @@ class View:
 
     store: Store
     cut: int
+
+    def __post_init__(self) -> None:
+        self.store.require_bounds()
 
     def __repr__(self) -> str:
         return f"<gtea.View of {self.store.path.name} as of {self.store.date(self.cut)}>"

@@ -1,0 +1,103 @@
+"""Is a store what its manifest says? Digests of its files, and bounds of its offsets and indices.
+
+Opening a store reads the manifest only. Before compiled code reads its arrays, ``require_bounds`` makes sure that no
+offset and no index in them points outside of the array that it is about: compiled code does not look. That reads what
+is small, offsets and indices, and takes milliseconds. ``require_digests`` reads every byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gtea.errors import StoreError
+from gtea.store.layout import NODE_IDS, vocabulary_name
+from gtea.store.manifest import open_array
+
+if TYPE_CHECKING:
+    from gtea.store.store import Store
+
+_CHUNK = 1 << 22
+_REMEDY = "Check the store with gtea verify; restore it from a backup or ingest again."
+
+
+def digest_faults(folder: Path, name: str, described: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with the content of an array's file."""
+    try:
+        with open_array(folder, dict(described)) as file, os.fdopen(os.dup(file.number), "rb") as stream:
+            found = hashlib.file_digest(stream, "sha256").hexdigest()
+    except FileNotFoundError:
+        yield f"{name}: the file {described['file']} is missing"
+    except (StoreError, OSError) as error:
+        yield f"{name}: can't be read ({error})"
+    else:
+        if found != described["sha256"]:
+            wanted = described["sha256"]
+            yield (
+                f"{name}: the content of {described['file']} has changed "
+                f"(sha256 {found[:12]}..., must be {wanted[:12]}...)"
+            )
+
+
+def require_digests(store: Store) -> None:
+    """Raise if a byte of the store has changed since it was written. Reads all files, with all cores."""
+    folder, arrays = store.path / store.manifest.folder, store.manifest.arrays
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = pool.map(lambda name: list(digest_faults(folder, name, arrays[name])), arrays)
+        faults = [fault for each in found for fault in each]
+    if faults:
+        raise StoreError(f"{store.path}: is damaged: {faults[0]}{_more(faults)}. {_REMEDY}")
+
+
+def require_bounds(arrays: Mapping[str, NDArray[Any]], where: Path) -> None:
+    """Raise if an offset or an index of a store's arrays points outside.
+
+    Args:
+        arrays: The arrays by name, with the shapes of the format.
+        where: The path of the store, for the message.
+    """
+    faults = list(_bound_faults(arrays))
+    if faults:
+        raise StoreError(f"{where}: is damaged: {faults[0]}{_more(faults)}. {_REMEDY}")
+
+
+def _bound_faults(arrays: Mapping[str, NDArray[Any]]) -> Iterator[str]:
+    num_nodes, num_edges = len(arrays["node_offset"]) - 1, len(arrays["edge_a"])
+    offsets = {"node_offset": len(arrays["slot_edge"]), "edge_offset": len(arrays["event_time"])}
+    tables = [NODE_IDS]
+    while f"{vocabulary_name(len(tables) - 1)}_offset" in arrays:
+        tables.append(vocabulary_name(len(tables) - 1))
+    offsets |= {f"{table}_offset": len(arrays[f"{table}_bytes"]) for table in tables}
+    for name, end in offsets.items():
+        if not _rises(arrays[name], end):
+            yield f"{name} must rise from 0 to {end}"
+    limits = {"slot_neighbour": num_nodes, "slot_edge": num_edges, "edge_a": num_nodes, "edge_b": num_nodes}
+    for name, limit in limits.items():
+        if not _within(arrays[name], limit):
+            yield f"{name} must be from 0 to below {limit}"
+    for column, table in enumerate(tables[1:]):
+        limit = len(arrays[f"{table}_offset"]) - 1
+        if not _within(arrays["event_categories"][:, column], limit):
+            yield f"event_categories must be from 0 to below {limit} in column {column}"
+
+
+def _rises(offsets: NDArray[np.int64], end: int) -> bool:
+    if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != end:
+        return False
+    # A chunk overlaps the next one by a value, and nothing is as long as the array.
+    return all((np.diff(offsets[start : start + _CHUNK + 1]) >= 0).all() for start in range(0, len(offsets), _CHUNK))
+
+
+def _within(values: NDArray[np.integer[Any]], limit: int) -> bool:
+    return len(values) == 0 or (int(values.min()) >= 0 and int(values.max()) < limit)
+
+
+def _more(faults: list[str]) -> str:
+    return f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""

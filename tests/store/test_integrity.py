@@ -1,0 +1,155 @@
+"""Nothing in a store's arrays can make compiled code read outside of them, and no changed byte passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.store.tampering import change_array
+
+from gtea.errors import StoreError
+from gtea.ingestion.append import append
+from gtea.ingestion.ingest import ingest
+from gtea.store.account_keys import keys_of_all
+from gtea.store.graph import graph_of
+from gtea.store.integrity import digest_faults, require_bounds, require_digests
+from gtea.store.store import Store
+
+Change = Callable[[Any], Any]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    table = pa.table({
+        "s": ["a", "b", "a", "c"], "d": ["b", "a", "c", "d"], "t": [1, 2, 3, 2], "x": [1.0, 2.0, 3.0, 4.0],
+        "kind": ["p", "q", "p", "q"],
+    })  # fmt: skip
+    return ingest(
+        table, src="s", dst="d", time="t", features=["x"], categorical=["kind"], time_unit="step", out=tmp_path / "s"
+    )
+
+
+def first(value: int) -> Change:
+    def change(values: Any) -> Any:
+        values[0] = value
+        return values
+
+    return change
+
+
+def last(value: int) -> Change:
+    def change(values: Any) -> Any:
+        values[-1] = value
+        return values
+
+    return change
+
+
+def middle(value: int) -> Change:
+    def change(values: Any) -> Any:
+        values[len(values) // 2] = value
+        return values
+
+    return change
+
+
+FAR = 2**31 - 1
+OUTSIDE = [
+    *((name, change) for name in ("node_offset", "edge_offset") for change in (first(1), last(99), middle(-5))),
+    *((name, middle(2**62)) for name in ("node_offset", "edge_offset", "node_id_offset", "slot_edge")),
+    *(
+        (name, change)
+        for name in ("slot_neighbour", "slot_edge", "edge_a", "edge_b", "event_categories")
+        for change in (first(-1), last(4), middle(FAR))
+    ),
+    *((name, change) for name in ("node_id_offset", "vocabulary_0_offset") for change in (first(1), last(99))),
+]
+
+
+@pytest.mark.parametrize(("array", "change"), OUTSIDE)
+def test_an_index_that_points_outside_is_refused_before_anything_reads_it(
+    store: Store, array: str, change: Change
+) -> None:
+    """Although all digests are right. Opening is instant, and does not look."""
+    change_array(store.path, array, change)
+    tampered = Store.open(store.path)
+    with pytest.raises(StoreError, match=rf"{store.path.name}: is damaged: {array} must .*gtea verify"):
+        tampered.as_of(None)
+    with pytest.raises(StoreError, match="is damaged"):
+        keys_of_all(tampered)
+
+
+def test_a_store_that_is_right_is_read(store: Store) -> None:
+    require_digests(store)
+    assert len(graph_of(store.as_of(None)).event_time) == 4
+    empty = ingest(
+        pa.table({"s": pa.array([], pa.string()), "d": pa.array([], pa.string()), "t": pa.array([], pa.int64())}),
+        src="s", dst="d", time="t", time_unit="step", out=store.path.with_name("empty"),
+    )  # fmt: skip
+    require_digests(empty)
+    empty.as_of(None)
+
+
+def test_long_offsets_are_checked_from_end_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the borders of chunks too."""
+    monkeypatch.setattr("gtea.store.integrity._CHUNK", 4)
+    arrays: dict[str, Any] = {
+        "node_offset": np.arange(21),
+        "slot_edge": np.zeros(20, np.int64),
+        "slot_neighbour": np.zeros(20, np.int32),
+        "edge_a": np.zeros(1, np.int32),
+        "edge_b": np.zeros(1, np.int32),
+        "edge_offset": np.array([0, 3]),
+        "event_time": np.zeros(3, np.int64),
+        "node_id_offset": np.arange(21),
+        "node_id_bytes": np.zeros(20, np.uint8),
+    }
+    require_bounds(arrays, Path("s"))
+    for place in range(1, 20):
+        wrong = np.arange(21)
+        wrong[place] = 20 if place < 19 else 0
+        with pytest.raises(StoreError, match="node_offset must rise from 0 to 20"):
+            require_bounds({**arrays, "node_offset": wrong}, Path("s"))
+
+
+def test_ids_that_are_not_text_are_refused(store: Store) -> None:
+    change_array(store.path, "node_id_bytes", lambda values: values * 0 + 0xFF)
+    tampered = Store.open(store.path)
+    for read in (lambda: tampered.accounts[0], lambda: tampered.accounts.take(np.arange(2))):
+        with pytest.raises(StoreError, match="a table of strings is damaged"):
+            read()
+
+
+def test_one_changed_byte_stops_an_append(store: Store) -> None:
+    """The digests of a new version would make it look right."""
+    before = sorted(path.name for path in store.path.iterdir())
+    path = store.path / store.manifest.folder / "event_features.bin"
+    content = bytearray(path.read_bytes())
+    content[3] ^= 0x40
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match=r"is damaged: event_features: the content of event_features.bin has changed"):
+        append(store.path, pa.table({"s": ["a"], "d": ["z"], "t": [9], "x": [1.0], "kind": ["p"]}))
+    assert sorted(path.name for path in store.path.iterdir()) == before
+
+
+def test_damage_is_counted(store: Store) -> None:
+    folder = store.path / store.manifest.folder
+    for name in ("event_time", "edge_a"):
+        path = folder / f"{name}.bin"
+        path.write_bytes(bytes(path.stat().st_size))
+    with pytest.raises(
+        StoreError, match=r"has changed \(sha256 .*\) \(and 1 more\)\. Check the store with gtea verify"
+    ):
+        require_digests(store)
+
+
+def test_a_folder_in_place_of_a_file_is_a_fault(store: Store) -> None:
+    path = store.path / store.manifest.folder / "edge_a.bin"
+    path.unlink()
+    path.mkdir()
+    (fault,) = digest_faults(path.parent, "edge_a", store.manifest.arrays["edge_a"])
+    assert "must be a regular file" in fault
