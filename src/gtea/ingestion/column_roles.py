@@ -37,7 +37,7 @@ _WORDS: dict[Role, frozenset[str]] = {
 _ACCOUNT_WORDS = _set("account acct id name address addr wallet iban user customer client node")
 _NOT_AN_ACCOUNT = ("bank", "balance", "currency", "location", "country", "amount", "type", "city", "hash")
 _LABEL_WORDS = _set("label fraud fraudulent laundering illicit phishing scam suspicious sar alert")
-_NUMBERS_THAT_NAME = _set("id ids hash index idx row nr no number code zip bank branch iban")
+_NUMBERS_THAT_NAME = _set("id ids hash index idx row number nr no code zip bank branch iban")
 _MOST_CATEGORIES = 40
 _ROWS_PER_CATEGORY = 5
 
