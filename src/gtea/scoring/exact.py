@@ -53,8 +53,8 @@ ISOLATED_BLOCK = 256
 _BYTES_IN_MEMORY = 1 << 32
 """How many bytes of encodings may be held before attention has dropped slots."""
 
-
 _Finish = Callable[[AttendedRun], Run]
+"""What becomes of a run as soon as it is attended."""
 
 
 class Embedded(NamedTuple):
@@ -116,15 +116,15 @@ class ExactEmbedder:
         return Embedded(aggregate_graph(self._gtea, x, runs, num_within), x[: len(nodes)])
 
     def _outwards(self, seeds: NDArray[np.int64]) -> tuple[NDArray[np.int64], tuple[int, ...], list[Run]]:
-        """The nodes within L - 1 hops that attention reaches, their ``num_within``, and the attended slots of each."""
+        """The nodes that attention reaches, their ``num_within``, and their runs.
+
+        There are no nodes L hops away: those are summed up.
+        """
         surroundings, runs = Surroundings(len(self._reader.graph.node_offset) - 1, seeds), list[Run]()
         for hop in range(self._num_hops):
             ring = full_subgraph(self._reader.graph, surroundings.ring, 1)
-            attended = (
-                self._slot_by_slot(ring, hop) if self._cache is None else self._from_cache(ring, hop, self._cache)
-            )
+            attended = self._from_cache(ring, hop, self._cache) if self._cache else self._slot_by_slot(ring, hop)
             runs += surroundings.follow(ring, attended)
-        # Without nodes L hops away: the first layer has read them already.
         return surroundings.nodes, surroundings.num_within, runs
 
     def _embed_isolated(self, nodes: NDArray[np.int64]) -> Embedded:
@@ -183,7 +183,10 @@ class ExactEmbedder:
         return finish(attended_run(targets, slots, e_tilde))
 
     def _hub(self, subgraph: FullSubgraph, target: range, hop: int) -> Run:
-        """A target whose encodings might fill the memory: weigh in batches, then embed only what is left."""
+        """A target whose encodings might fill the memory: weigh in batches, then embed only what is left.
+
+        If only the first layer updates it, each batch is summed up as soon as it is embedded.
+        """
         slot, seen_from = subgraph.slots_of(target)
         slots = self._attend(subgraph, target, self._edges.weigh(slot, seen_from, _ignore))
         left = slots.edge.numpy()
@@ -197,15 +200,14 @@ class ExactEmbedder:
             e_tilde = self._edges.embed(slot[some], seen_from[some], _ignore)
             return self._sum(subgraph, attended_run(target, slots.part(some), e_tilde))
 
-        parts = parallel_map(summed, range(len(starts) - 1), self._device)
-        return reduce(SummedRun.plus, parts)
+        return reduce(SummedRun.plus, parallel_map(summed, range(len(starts) - 1), self._device))
 
     def _is_outermost(self, hop: int) -> bool:
         """Whether targets that many hops away are updated by the first layer alone."""
         return hop == self._num_hops - 1
 
     def _finish(self, subgraph: FullSubgraph, hop: int) -> _Finish:
-        """What becomes of an attended run: its neighbours are summed up at once, or its slots are kept."""
+        """Sum up the neighbours of outermost targets at once; keep the slots of others for later layers."""
         return partial(self._sum, subgraph) if self._is_outermost(hop) else _kept
 
     def _sum(self, subgraph: FullSubgraph, run: AttendedRun) -> SummedRun:
