@@ -40,11 +40,11 @@ from gtea.runtime.parallel import parallel_map
 from gtea.runtime.progress import Progress, no_progress
 from gtea.sampling.collate import HistoryReader
 from gtea.sampling.subgraph import FullSubgraph, degrees, full_subgraph, slots_by_edge
+from gtea.scoring.attended_subgraph import AttendedSubgraph
 from gtea.scoring.descriptions import Descriptions
 from gtea.scoring.edge_cache import EdgeCache, edge_cache
 from gtea.scoring.edge_pass import EdgePass, EdgeRows, batch_starts
 from gtea.scoring.options import ScoringOptions
-from gtea.scoring.surroundings import Surroundings
 from gtea.store.view import View
 
 _ROWS_AT_A_TIME = 1 << 13
@@ -120,12 +120,12 @@ class ExactEmbedder:
 
         There are no nodes L hops away: those are summed up.
         """
-        surroundings, runs = Surroundings(len(self._reader.graph.node_offset) - 1, seeds), list[Run]()
+        subgraph, runs = AttendedSubgraph(len(self._reader.graph.node_offset) - 1, seeds), list[Run]()
         for hop in range(self._num_hops):
-            ring = full_subgraph(self._reader.graph, surroundings.ring, 1)
+            ring = full_subgraph(self._reader.graph, subgraph.ring, 1)
             attended = self._from_cache(ring, hop, self._cache) if self._cache else self._slot_by_slot(ring, hop)
-            runs += surroundings.follow(ring, attended)
-        return surroundings.nodes, surroundings.num_within, runs
+            runs += subgraph.follow(ring, attended)
+        return subgraph.nodes, subgraph.num_within, runs
 
     def _embed_isolated(self, nodes: NDArray[np.int64]) -> Embedded:
         """Embed nodes without neighbours, in blocks that are filled up by repeating a node."""

@@ -16,7 +16,7 @@ from gtea.nn.full_graph import Run, SummedRun
 from gtea.sampling.subgraph import FullSubgraph
 
 
-class Surroundings:
+class AttendedSubgraph:
     """Nodes in the order of their discovery. Those found last are the ring, whose neighbours are followed next."""
 
     def __init__(self, num_nodes: int, seeds: NDArray[np.int64]) -> None:
