@@ -38,13 +38,12 @@ import pyarrow.parquet as pq
 import torch
 
 from gtea.config import RunConfig
-from gtea.features.node_features import NodeFeatures
 from gtea.features.preprocessing import input_spec, preprocessing_for
 from gtea.ingestion.ingest import ingest
 from gtea.models.gtea import GTEANodeClassifier
 from gtea.models.model_folder import SavedModel, save_model
 from gtea.sampling.collate import collator_for
-from gtea.scoring.exact import describe_nodes
+from gtea.scoring.descriptions import Descriptions
 from gtea.scoring.options import ScoringOptions
 from gtea.scoring.sampled import NodeScorer
 from gtea.scoring.scorer import NodeModel
@@ -202,10 +201,10 @@ def score_sampled(options: argparse.Namespace) -> dict[str, Any]:
 
 def _describe_all(store: Store, model: NodeModel) -> tuple[float, float]:
     """Seconds to compute the features of all accounts: wall clock and processor time."""
-    features = NodeFeatures(store.as_of(), model.preprocessing.nodes)
-    features.compute(np.arange(10))
+    descriptions = Descriptions(store.as_of(), model.preprocessing)
+    descriptions.rows(np.arange(10))
     start, cpu_start = time.perf_counter(), time.process_time()
-    describe_nodes(features, np.arange(store.num_nodes))
+    descriptions.table(np.arange(store.num_nodes))
     return time.perf_counter() - start, time.process_time() - cpu_start
 
 

@@ -9,7 +9,8 @@ import torch
 from tests.nn.examples import SPEC, random_batch, seeded
 
 from gtea.config import Attention, ModelConfig
-from gtea.nn.full_graph import aggregate_graph, attend_all, attended_run
+from gtea.nn.batch import Slots
+from gtea.nn.full_graph import aggregate_graph, attend_all, attended_run, sum_first_layer
 from gtea.nn.model import GTEA
 
 
@@ -38,6 +39,23 @@ def test_it_equals_the_batch(
             runs.append(attended_run(targets, slots, e_tilde[edge][looks][slots.edge]))
         z = aggregate_graph(model, batch.node_features, runs, batch.num_within, part=part)
         torch.testing.assert_close(z, model(batch), atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("limit", [0.0, 0.5])
+def test_neighbours_summed_in_parts_before_the_first_layer_give_the_same(limit: float) -> None:
+    """A hub of five neighbours, of which two are summed first and then three."""
+    generator = seeded(1)
+    model = GTEA(ModelConfig(num_layers=1, node_limit=limit), SPEC, seeded(5)).double().eval()
+    x = torch.randn(6, SPEC.d_node_features, dtype=torch.float64, generator=generator)
+    e_tilde = torch.randn(5, model.edge_encoder.d_edge, dtype=torch.float64, generator=generator)
+    alpha = torch.rand(5, dtype=torch.float64, generator=generator)
+    slots = Slots(torch.zeros(5, dtype=torch.int64), torch.arange(1, 6), torch.arange(5), alpha)
+    whole = aggregate_graph(model, x, [attended_run(range(1), slots, e_tilde)], (1, 6))
+    first, second = (
+        sum_first_layer(model, x, attended_run(range(1), slots.part(some), e_tilde[some]))
+        for some in (slice(2), slice(2, 5))
+    )
+    torch.testing.assert_close(aggregate_graph(model, x[:1], [first.plus(second)], (1, 1)), whole, atol=1e-12, rtol=0)
 
 
 def test_weighing_alone_gives_the_same_logits() -> None:

@@ -10,16 +10,22 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.paper import naive
 
 from gtea.config import ModelConfig
 from gtea.errors import UsageError
 from gtea.models.registry import GTEA_VARIANTS, model_config
+from gtea.nn.full_graph import AttendedRun, Run, aggregate_graph
+from gtea.nn.model import GTEA
 from gtea.sampling.collate import HistoryReader
 from gtea.sampling.subgraph import full_subgraph
+from gtea.scoring.descriptions import Descriptions
 from gtea.scoring.edge_pass import EdgePass, batch_starts
 from gtea.scoring.exact import ExactEmbedder, target_runs
 from gtea.store.memory import store_in_memory
+from gtea.store.store import Store
 
 CPU = torch.device("cpu")
 SMALL: dict[str, Any] = {"d_node": 6, "d_edge": 8, "d_time": 5, "d_mlp": 7}
@@ -124,26 +130,25 @@ def test_edge_by_edge_is_target_by_target(
 ) -> None:
     """Accounts that deal with themselves, edges beyond the cut, and the same rows whichever way they were made."""
     case = case_of(make_store(directed=directed), small(name, attention=attention))
-    around = full_subgraph(HistoryReader(case.view, case.preprocessing, 5).graph, np.arange(14), 2)
-    assert embedder(case)._reads_both_ends(around)
+    assert embedder(case)._reads_both_ends(np.arange(14))
     by_edge = exact(case)
     monkeypatch.setattr("gtea.scoring.exact._ROWS_AT_A_TIME", 2)
     assert torch.equal(exact(case), by_edge)
     monkeypatch.setattr("gtea.scoring.exact._BYTES_IN_MEMORY", 0)
-    assert not embedder(case)._reads_both_ends(around)
+    assert not embedder(case)._reads_both_ends(np.arange(14))
     torch.testing.assert_close(exact(case), by_edge, atol=1e-6, rtol=0)
 
 
 def test_a_few_accounts_are_not_asked_edge_by_edge(make_store: Any, case_of: Any) -> None:
-    case = case_of(make_store(num_events=40), small())
-    graph = HistoryReader(case.view, case.preprocessing, 0).graph
-    assert not embedder(case)._reads_both_ends(full_subgraph(graph, np.array([store_node(case, "loner")]), 1))
+    """Not even if their hubs reach everybody."""
+    case = case_of(make_store(), small())
+    assert not embedder(case)._reads_both_ends(np.arange(5))
 
 
 def test_what_the_attention_discards_is_not_embedded(make_store: Any, case_of: Any) -> None:
     case = case_of(make_store(), small())
     around = full_subgraph(HistoryReader(case.view, case.preprocessing, 5).graph, np.arange(14), 2)
-    runs = embedder(case)._slot_by_slot(around)
+    runs = [run for run in embedder(case)._slot_by_slot(around, hop=0) if isinstance(run, AttendedRun)]
     assert all(len(run.e_tilde) == len(run.slots.alpha) for run in runs)
     assert sum(len(run.e_tilde) for run in runs) < len(around.slot)
     assert all((run.slots.alpha > 0).all() for run in runs)
@@ -192,6 +197,71 @@ def test_no_batch_holds_more_events_than_it_may(make_store: Any, case_of: Any, m
     assert all(num_events <= 9 or num_edges == 1 for num_edges, num_events in sizes)
 
 
+@settings(deadline=None, max_examples=15)
+@given(
+    nodes=st.sets(st.integers(0, 13), min_size=1, max_size=4),
+    max_slots=st.integers(1, 9),
+    max_events=st.integers(1, 30),
+    attention=st.sampled_from(["sparsemax", "softmax"]),
+    num_layers=st.integers(1, 3),
+    directed=st.booleans(),
+)
+def test_the_size_of_parts_changes_rounding_only_for_a_few_accounts(
+    make_store: Any, case_of: Any, nodes: set[int], max_slots: int, max_events: int, attention: str,
+    num_layers: int, directed: bool,
+) -> None:  # fmt: skip
+    case = case_of(make_store(directed=directed), small(attention=attention, num_layers=num_layers))
+    with pytest.MonkeyPatch.context() as patch:
+        tiny = functools.partial(EdgePass, max_slots=max_slots, max_events=max_events)
+        patch.setattr("gtea.scoring.exact.EdgePass", tiny)
+        in_parts = exact(case, sorted(nodes))
+    torch.testing.assert_close(in_parts, exact(case, sorted(nodes)), atol=1e-6, rtol=0)
+    torch.testing.assert_close(in_parts, exact(case)[sorted(nodes)], atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("attention", ["sparsemax", "softmax"])
+def test_two_accounts_beside_a_hub_hold_nothing_of_its_other_neighbours(
+    case_of: Any, monkeypatch: pytest.MonkeyPatch, attention: str
+) -> None:
+    """Whatever the attention: 3,000 neighbours are read and described ten at a time, and three nodes are kept."""
+    size, limit = 3000, 10
+    store = hub_of(size)
+    case = case_of(store, small(attention=attention, num_layers=2), cut=1000)
+    nodes = np.array([store.node("n000007"), store.node("n001234")])
+    expected, read, rows = exact(case, nodes), HistoryReader.read, Descriptions.rows
+    parts: list[int] = []
+    kept: list[int] = []
+
+    def read_counted(reader: HistoryReader, edges: Any, seen_from: Any) -> Any:
+        parts.append(len(edges))
+        return read(reader, edges, seen_from)
+
+    def rows_counted(descriptions: Descriptions, nodes: Any) -> Any:
+        parts.append(len(nodes))
+        return rows(descriptions, nodes)
+
+    def aggregate_counted(gtea: GTEA, x: torch.Tensor, runs: list[Run], num_within: Any) -> torch.Tensor:
+        kept.extend([len(x), *(len(run.e_tilde) for run in runs if isinstance(run, AttendedRun))])
+        return aggregate_graph(gtea, x, runs, num_within)
+
+    monkeypatch.setattr(HistoryReader, "read", read_counted)
+    monkeypatch.setattr(Descriptions, "rows", rows_counted)
+    monkeypatch.setattr("gtea.scoring.exact.aggregate_graph", aggregate_counted)
+    monkeypatch.setattr("gtea.scoring.exact.EdgePass", functools.partial(EdgePass, max_slots=limit))
+    torch.testing.assert_close(exact(case, nodes), expected, atol=1e-6, rtol=0)
+    assert sum(parts) >= size
+    assert max(parts) == limit
+    assert kept == [3, 2]
+
+
+def test_accounts_of_weight_zero_are_not_followed(make_store: Any, case_of: Any) -> None:
+    case = case_of(make_store(), small(num_layers=3))
+    around = full_subgraph(HistoryReader(case.view, case.preprocessing, 5).graph, np.array([9]), 2)
+    nodes, num_within, _ = embedder(case)._outwards(np.array([9]))
+    assert set(nodes) < set(around.nodes)
+    assert len(nodes) == num_within[2] == num_within[3] < around.num_within[2]
+
+
 def test_batches_are_bounded_by_looks_and_events_and_leave_nothing_out() -> None:
     lengths = np.random.default_rng(0).geometric(0.2, 500)
     lengths[77] = 1000
@@ -207,12 +277,7 @@ def test_batches_are_bounded_by_looks_and_events_and_leave_nothing_out() -> None
 
 @pytest.mark.parametrize("attention", ["sparsemax", "softmax"])
 def test_a_hub_with_200_000_neighbours(case_of: Any, attention: str) -> None:
-    size = 200_000
-    generator = np.random.default_rng(0)
-    store = store_in_memory(
-        ["hub"] * size, [f"n{i:06d}" for i in range(size)], generator.integers(0, 1000, size),
-        features={"x": generator.normal(size=size)},
-    )  # fmt: skip
+    store = hub_of(200_000)
     case = case_of(store, small("gtea-he", attention=attention, num_layers=2), cut=1000)
     hub = store.node("hub")
     z = exact(case, [hub])
@@ -221,6 +286,14 @@ def test_a_hub_with_200_000_neighbours(case_of: Any, attention: str) -> None:
     torch.testing.assert_close(z.double(), exact(double, [hub]), atol=1e-5, rtol=1e-5)
     # Through one neighbour the whole hub is within two hops.
     torch.testing.assert_close(exact(case, [store.node("n000123"), hub])[1:], z, atol=1e-5, rtol=1e-5)
+
+
+def hub_of(size: int) -> Store:
+    generator = np.random.default_rng(0)
+    return store_in_memory(
+        ["hub"] * size, [f"n{i:06d}" for i in range(size)], generator.integers(0, 1000, size),
+        features={"x": generator.normal(size=size)},
+    )  # fmt: skip
 
 
 @both_directions

@@ -172,4 +172,8 @@ class Slots:
     def first(self, num_targets: int) -> Slots:
         """The slots of the first ``num_targets`` targets."""
         end = int((self.target < num_targets).sum())
-        return Slots(self.target[:end], self.neighbour[:end], self.edge[:end], self.alpha[:end])
+        return self.part(slice(end))
+
+    def part(self, some: slice) -> Slots:
+        """Some of the slots."""
+        return Slots(self.target[some], self.neighbour[some], self.edge[some], self.alpha[some])

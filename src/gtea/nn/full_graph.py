@@ -13,6 +13,9 @@ and with MLP_2's first map of [z_u || z_nbr_u] split likewise, into W_own and W_
 W_z z_v + b_1 is computed once per node instead of once per slot, and the products with W_2 once in all. Nothing of size
 num_slots is held in memory except e_tilde. Sums are accumulated in chunks, so a hub may have any number of neighbours.
 Other nodes read z_v only through W_z z_v + b_1, so z'_u can overwrite z_u as soon as it is computed.
+
+Targets L - 1 hops from the seeds are updated by the first layer alone. Their s_u and w_u can be summed up before it
+runs (``sum_first_layer``), in any parts: neither e_tilde nor the nodes L hops away need be held.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from torch.nn.functional import linear
 from gtea.nn.batch import Slots
 from gtea.nn.groups import SegmentGroups
 from gtea.nn.kernels import kernels_for
+from gtea.nn.linear import MLP
 from gtea.nn.model import GTEA, AggregationLayer
 from gtea.nn.segments import segment_sum
 from gtea.runtime.parallel import parallel_map
@@ -44,6 +48,24 @@ class AttendedRun:
     """``target`` counts from the first target of the run; ``edge`` is a row of ``e_tilde``."""
     e_tilde: Tensor
     """The edge embedding of each slot, [num_slots, d_edge]."""
+
+
+@dataclass(frozen=True)
+class SummedRun:
+    """Consecutive targets of the first layer, and what it sums up over their neighbours, on the layers' device."""
+
+    targets: range
+    s: Tensor
+    """[num_targets, d_hidden], in float64: the parts of a hub may be many."""
+    weight: Tensor
+    """w, [num_targets], in float64."""
+
+    def plus(self, other: SummedRun) -> SummedRun:
+        """The sums over the slots of both."""
+        return SummedRun(self.targets, self.s + other.s, self.weight + other.weight)
+
+
+Run = AttendedRun | SummedRun
 
 
 @torch.inference_mode()
@@ -65,14 +87,26 @@ def attended_run(targets: range, slots: Slots, e_tilde: Tensor) -> AttendedRun:
 
 
 @torch.inference_mode()
+def sum_first_layer(model: GTEA, x: Tensor, run: AttendedRun) -> SummedRun:
+    """Sum up the neighbours of a run for the first layer; ``x`` has their features, by ``run.slots.neighbour``."""
+    layer = model.layers[0]
+    assert isinstance(layer, AggregationLayer)
+    w_z, w_e = _split(layer.mlp_1, x.shape[1])
+    from_node = torch.addmm(layer.mlp_1.into.bias, model.initial_embeddings(x), w_z.T)
+    s, weight = _sums(from_node, w_e, run, _CHUNK)
+    return SummedRun(run.targets, s.double(), weight.double())
+
+
+@torch.inference_mode()
 def aggregate_graph(
-    model: GTEA, x: Tensor, runs: Sequence[AttendedRun], num_within: Sequence[int], *, part: int = _CHUNK
+    model: GTEA, x: Tensor, runs: Sequence[Run], num_within: Sequence[int], *, part: int = _CHUNK
 ) -> Tensor:
     """The embeddings of the first ``num_within[0]`` nodes: ``GTEA.aggregate``, run by run.
 
     Args:
         x: Node features, [num_within[L], d_node_features]. The layers run on their device.
-        runs: All targets in order, on the CPU. No run may contain a boundary of ``num_within``.
+        runs: All targets in order; slots on the CPU. No run may contain a boundary of ``num_within``, and only the
+            first layer may update the targets of a summed run.
         num_within: As in a batch; ``[num_nodes] * (num_layers + 1)`` for a whole graph.
         part: How many slots are processed at a time without the kernels.
     """
@@ -88,25 +122,35 @@ def aggregate_graph(
     return z
 
 
-def _update(
-    layer: AggregationLayer, z: Tensor, runs: Sequence[AttendedRun], part: int, buffer: Tensor, z_new: Tensor
-) -> None:
+def _update(layer: AggregationLayer, z: Tensor, runs: Sequence[Run], part: int, buffer: Tensor, z_new: Tensor) -> None:
     """Write Eq. 6 and 7 for the targets of the runs to ``z_new``, which may be z. ``buffer`` holds W_z z + b_1."""
-    d_in, first, second = z.shape[1], layer.mlp_1, layer.mlp_2
-    w_z, w_e = first.into.weight[:, :d_in], first.into.weight[:, d_in:]
-    w_own, w_nbr = second.into.weight[:, :d_in], second.into.weight[:, d_in:]
+    first, second = layer.mlp_1, layer.mlp_2
+    (w_z, w_e), (w_own, w_nbr) = _split(first, z.shape[1]), _split(second, z.shape[1])
     w_sum, b_sum = w_nbr @ first.out.weight, w_nbr @ first.out.bias
     from_node = torch.addmm(first.into.bias, z, w_z.T, out=buffer)
 
     @torch.inference_mode()
-    def update(run: AttendedRun) -> None:
+    def update(run: Run) -> None:
         rows = slice(run.targets.start, run.targets.stop)
-        weight = segment_sum(run.slots.alpha, run.slots.target, len(run.targets)).to(z.device)
-        hidden = linear(z[rows], w_own, second.into.bias).addmm_(_sum_relu(from_node, w_e, run, part), w_sum.T)
+        s, weight = _sums(from_node, w_e, run, part)
+        hidden = linear(z[rows], w_own, second.into.bias).addmm_(s, w_sum.T)
         torch.addmm(second.out.bias, hidden.addr_(weight, b_sum).relu_(), second.out.weight.T, out=z_new[rows])
 
     for _ in parallel_map(update, runs, z.device):
         pass
+
+
+def _split(mlp: MLP, d_in: int) -> tuple[Tensor, Tensor]:
+    """The weights of an MLP's first map: of the first ``d_in`` inputs and of the others."""
+    return mlp.into.weight[:, :d_in], mlp.into.weight[:, d_in:]
+
+
+def _sums(from_node: Tensor, w_e: Tensor, run: Run, part: int) -> tuple[Tensor, Tensor]:
+    """The sums s and w of each target."""
+    if isinstance(run, SummedRun):
+        return run.s.to(from_node.dtype), run.weight.to(from_node.dtype)
+    weight = segment_sum(run.slots.alpha, run.slots.target, len(run.targets)).to(from_node.device)
+    return _sum_relu(from_node, w_e, run, part), weight
 
 
 def _sum_relu(from_node: Tensor, w_e: Tensor, run: AttendedRun, part: int) -> Tensor:
@@ -128,6 +172,5 @@ def _sum_relu(from_node: Tensor, w_e: Tensor, run: AttendedRun, part: int) -> Te
 
 def _chunks(slots: Slots, size: int) -> Iterator[Slots]:
     """The slots in order, ``size`` at a time."""
-    columns = (slots.target, slots.neighbour, slots.edge, slots.alpha)
     for first in range(0, len(slots.alpha), size):
-        yield Slots(*(column[first : first + size] for column in columns))
+        yield slots.part(slice(first, first + size))

@@ -76,7 +76,7 @@ def full_subgraph(graph: Graph, seeds: NDArray[np.integer[Any]], num_hops: int) 
     """
     num_nodes = len(graph.node_offset) - 1
     if 2 * len(seeds) > num_nodes:  # only for speed: the subgraph is the same without it
-        degree = _degrees(graph)
+        degree = degrees(graph)
         if np.array_equal(seeds, np.flatnonzero(degree)):
             return _whole_graph(graph, degree, num_hops)
     # Each node's index plus 1, because zeros take no memory until they are written to.
@@ -123,7 +123,7 @@ def _whole_graph(graph: Graph, degree: NDArray[np.int64], num_hops: int) -> Full
 
 
 @jit
-def _degrees(graph: Graph) -> NDArray[np.int64]:
+def degrees(graph: Graph) -> NDArray[np.int64]:
     """The number of each node's slots before the cut."""
     degree = np.empty(len(graph.node_offset) - 1, dtype=np.int64)
     for node in range(len(degree)):

@@ -1,13 +1,15 @@
 """Exact embeddings of nodes: every neighbour of every neighbour, no sampling, no randomness.
 
 An edge's embedding and attention logit do not depend on the layer (Algorithm 2). So each slot is encoded once, and then
-L layers run over the slots to which attention gives a weight. For a few accounts, only what is within L hops of them is
-touched; for all accounts, that is the whole graph.
+L layers run over the slots to which attention gives a weight.
 
-Targets are processed in runs, each by one thread: its slots are encoded and weighed, and those of weight zero are
-dropped. Memory holds d_edge numbers for each slot that is left and a few times d_node for each node. Where most edges
-are reached from both ends and all encodings fit into memory, it is faster to read each edge once for both of its slots
-and to weigh afterwards.
+The search goes outwards from the requested accounts, hop by hop, and follows only the neighbours to which attention
+gives a weight: whatever lies beyond the others is multiplied by zero. Targets are processed in runs, each by one
+thread: its slots are encoded and weighed, and those of weight zero are dropped. Accounts L hops away are read by the
+first layer alone, so the outermost targets are summed up at once, a batch at a time, and nothing of their neighbours is
+kept. Memory holds d_edge numbers for each slot within L - 1 hops that is left, a few times d_node for each node there,
+and some numbers per slot while a hub is weighed. Where most accounts are requested and all encodings fit into memory,
+it is faster to read each edge once for both of its slots and to weigh afterwards.
 
 Nothing at or after the cut may decide anything, not even how accounts are grouped: another grouping can change the last
 bit of a sum. Accounts without an event before the cut are therefore embedded apart from the others, in blocks of a
@@ -17,8 +19,9 @@ fixed size. How many of them there are depends on what came later.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -28,27 +31,30 @@ from torch import Tensor
 
 from gtea.config import RunConfig
 from gtea.errors import UsageError
-from gtea.features.node_features import NodeFeatures
 from gtea.features.preprocessing import Preprocessing
 from gtea.models.model_folder import SavedModel
 from gtea.nn.batch import Slots
-from gtea.nn.full_graph import AttendedRun, aggregate_graph, attend_all, attended_run
+from gtea.nn.full_graph import AttendedRun, Run, SummedRun, aggregate_graph, attend_all, attended_run, sum_first_layer
 from gtea.nn.model import GTEA
 from gtea.runtime.parallel import parallel_map
 from gtea.runtime.progress import Progress, no_progress
 from gtea.sampling.collate import HistoryReader
-from gtea.sampling.subgraph import FullSubgraph, full_subgraph, slots_by_edge
+from gtea.sampling.subgraph import FullSubgraph, degrees, full_subgraph, slots_by_edge
+from gtea.scoring.attended_subgraph import AttendedSubgraph
+from gtea.scoring.descriptions import Descriptions
 from gtea.scoring.edge_cache import EdgeCache, edge_cache
-from gtea.scoring.edge_pass import EdgePass, EdgeRows
+from gtea.scoring.edge_pass import EdgePass, EdgeRows, batch_starts
 from gtea.scoring.options import ScoringOptions
 from gtea.store.view import View
 
-_NODES_AT_A_TIME = 1 << 14
 _ROWS_AT_A_TIME = 1 << 13
 ISOLATED_BLOCK = 256
 """Accounts without an event before the cut are embedded in blocks of this size."""
 _BYTES_IN_MEMORY = 1 << 32
 """How many bytes of encodings may be held before attention has dropped slots."""
+
+_Finish = Callable[[AttendedRun], Run]
+"""What becomes of a run as soon as it is attended."""
 
 
 class Embedded(NamedTuple):
@@ -79,7 +85,7 @@ class ExactEmbedder:
         self._progress = progress
         self._num_hops = config.model.num_layers
         self._reader = HistoryReader(view, preprocessing, config.sampling.max_events)
-        self._features = NodeFeatures(view, preprocessing.nodes)
+        self._descriptions = Descriptions(view, preprocessing)
         self._edges = EdgePass(gtea.edge_encoder, self._reader, device)
 
     def embed(self, nodes: NDArray[np.int64]) -> Tensor:
@@ -100,16 +106,26 @@ class ExactEmbedder:
         return Embedded(*(torch.cat(columns)[order] for columns in zip(*parts, strict=True)))
 
     def _embed_active(self, nodes: NDArray[np.int64]) -> Embedded:
-        subgraph = full_subgraph(self._reader.graph, nodes, self._num_hops)
-        if self._cache is not None:
-            runs = self._from_cache(subgraph, self._cache)
-        elif self._reads_both_ends(subgraph):
-            runs = self._both_ends(subgraph)
+        if self._cache is None and self._reads_both_ends(nodes):
+            subgraph = full_subgraph(self._reader.graph, nodes, self._num_hops)
+            reached, num_within, runs = subgraph.nodes, subgraph.num_within, self._both_ends(subgraph)
         else:
-            runs = self._slot_by_slot(subgraph)
-        x = self._describe(subgraph.nodes)
+            reached, num_within, runs = self._outwards(nodes)
+        x = self._describe(reached)
         self._progress("aggregating", None)
-        return Embedded(aggregate_graph(self._gtea, x, runs, subgraph.num_within), x[: len(nodes)])
+        return Embedded(aggregate_graph(self._gtea, x, runs, num_within), x[: len(nodes)])
+
+    def _outwards(self, seeds: NDArray[np.int64]) -> tuple[NDArray[np.int64], tuple[int, ...], list[Run]]:
+        """The nodes that attention reaches, their ``num_within``, and their runs.
+
+        There are no nodes L hops away: those are summed up.
+        """
+        subgraph, runs = AttendedSubgraph(len(self._reader.graph.node_offset) - 1, seeds), list[Run]()
+        for hop in range(self._num_hops):
+            ring = full_subgraph(self._reader.graph, subgraph.ring, 1)
+            attended = self._from_cache(ring, hop, self._cache) if self._cache else self._slot_by_slot(ring, hop)
+            runs += subgraph.follow(ring, attended)
+        return subgraph.nodes, subgraph.num_within, runs
 
     def _embed_isolated(self, nodes: NDArray[np.int64]) -> Embedded:
         """Embed nodes without neighbours, in blocks that are filled up by repeating a node."""
@@ -124,81 +140,114 @@ class ExactEmbedder:
         return Embedded(torch.cat(z)[: len(nodes)], x[: len(nodes)])
 
     def _describe(self, nodes: NDArray[np.int64]) -> Tensor:
-        x = describe_nodes(self._features, nodes, self._progress)
+        return self._on_device(self._descriptions.table(nodes, self._progress))
+
+    def _on_device(self, x: Tensor) -> Tensor:
         return x.to(self._device, self._edges.encoder.a.dtype)
 
-    def _reads_both_ends(self, subgraph: FullSubgraph) -> bool:
-        """Whether to encode edge by edge: most are reached from both ends, and all encodings fit into memory."""
-        encoder, num_slots = self._edges.encoder, len(subgraph.slot)
-        size = num_slots * encoder.d_edge * encoder.a.itemsize
-        num_edges = int(np.count_nonzero(self._reader.graph.edge_first_time < self._view.cut))
-        return num_slots > num_edges and size <= _BYTES_IN_MEMORY
+    def _reads_both_ends(self, nodes: NDArray[np.int64]) -> bool:
+        """Whether to encode edge by edge: most accounts are requested, and all encodings fit into memory."""
+        encoder, degree = self._edges.encoder, degrees(self._reader.graph)
+        size = int(degree.sum()) * encoder.d_edge * encoder.a.itemsize
+        return 2 * len(nodes) > int(np.count_nonzero(degree)) and size <= _BYTES_IN_MEMORY
 
-    def _both_ends(self, subgraph: FullSubgraph) -> list[AttendedRun]:
+    def _both_ends(self, subgraph: FullSubgraph) -> list[Run]:
         """The attended slots of each target; each edge is read once for both of its slots."""
         graph = self._reader.graph
         slot, seen_from = subgraph.slots_of(range(len(subgraph.offset) - 1))
         edges = slots_by_edge(graph.slot_edge[slot], len(graph.edge_a))
         rows = self._edges.encode_both_ends(edges, seen_from, partial(self._progress, "encoding edges"))
-        return self._weighed(subgraph, rows)
+        return self._weighed(subgraph, rows, _kept)
 
-    def _slot_by_slot(self, subgraph: FullSubgraph) -> list[AttendedRun]:
-        """The attended slots of each target; only their encodings are kept."""
+    def _slot_by_slot(self, subgraph: FullSubgraph, hop: int) -> list[Run]:
+        """The attended slots of each target, which are ``hop`` hops away; only their encodings are kept."""
         before = np.concatenate([[0], np.cumsum(self._edges.num_events(subgraph.slot))])
         slots, events = np.diff(subgraph.offset), np.diff(before[subgraph.offset])
         runs = target_runs(slots, events, subgraph.num_within, self._edges)
         large = (slots > self._edges.max_slots) | (events > self._edges.max_events)
         hubs, others = [run for run in runs if large[run.start]], [run for run in runs if not large[run.start]]
-        done: list[AttendedRun] = []
-        for run in parallel_map(partial(self._run, subgraph), others, self._device):
+        done: list[Run] = []
+        for run in parallel_map(partial(self._run, subgraph, self._finish(subgraph, hop)), others, self._device):
             done.append(run)
-            self._progress("encoding edges", len(done) / len(runs))
+            self._report(hop, len(done) / len(runs))
         for hub in hubs:
-            done.append(self._hub(subgraph, hub))
-            self._progress("encoding edges", len(done) / len(runs))
+            done.append(self._hub(subgraph, hub, hop))
+            self._report(hop, len(done) / len(runs))
         return sorted(done, key=lambda run: run.targets.start)
 
-    def _run(self, subgraph: FullSubgraph, targets: range) -> AttendedRun:
+    def _run(self, subgraph: FullSubgraph, finish: _Finish, targets: range) -> Run:
         rows = self._edges.encode_batch(*subgraph.slots_of(targets))
         slots = self._attend(subgraph, targets, rows.alpha_tilde)
         all_left = len(slots.edge) == len(rows.e_tilde)
-        return attended_run(targets, slots, rows.e_tilde if all_left else rows.e_tilde.index_select(0, slots.edge))
+        e_tilde = rows.e_tilde if all_left else rows.e_tilde.index_select(0, slots.edge)
+        return finish(attended_run(targets, slots, e_tilde))
 
-    def _hub(self, subgraph: FullSubgraph, target: range) -> AttendedRun:
-        """A target whose encodings might fill the memory: weigh in batches, then embed only what is left."""
+    def _hub(self, subgraph: FullSubgraph, target: range, hop: int) -> Run:
+        """A target whose encodings might fill the memory: weigh in batches, then embed only what is left.
+
+        If only the first layer updates it, each batch is summed up as soon as it is embedded.
+        """
         slot, seen_from = subgraph.slots_of(target)
         slots = self._attend(subgraph, target, self._edges.weigh(slot, seen_from, _ignore))
         left = slots.edge.numpy()
-        return attended_run(target, slots, self._edges.embed(slot[left], seen_from[left], _ignore))
+        slot, seen_from = slot[left], seen_from[left]
+        if not self._is_outermost(hop):
+            return attended_run(target, slots, self._edges.embed(slot, seen_from, _ignore))
+        starts = batch_starts(self._edges.num_events(slot), self._edges.max_slots, self._edges.max_events)
+
+        def summed(batch: int) -> SummedRun:
+            some = slice(int(starts[batch]), int(starts[batch + 1]))
+            e_tilde = self._edges.embed(slot[some], seen_from[some], _ignore)
+            return self._sum(subgraph, attended_run(target, slots.part(some), e_tilde))
+
+        return reduce(SummedRun.plus, parallel_map(summed, range(len(starts) - 1), self._device))
+
+    def _is_outermost(self, hop: int) -> bool:
+        """Whether targets that many hops away are updated by the first layer alone."""
+        return hop == self._num_hops - 1
+
+    def _finish(self, subgraph: FullSubgraph, hop: int) -> _Finish:
+        """Sum up the neighbours of outermost targets at once; keep the slots of others for later layers."""
+        return partial(self._sum, subgraph) if self._is_outermost(hop) else _kept
+
+    def _sum(self, subgraph: FullSubgraph, run: AttendedRun) -> SummedRun:
+        """The sums of the first layer, which is the only one that reads the neighbours of the run."""
+        neighbour, place = np.unique(run.slots.neighbour.numpy(), return_inverse=True)
+        x = self._on_device(self._descriptions.rows(subgraph.nodes[neighbour]))
+        slots = replace(run.slots, neighbour=torch.from_numpy(place))
+        return sum_first_layer(self._gtea, x, replace(run, slots=slots))
+
+    def _report(self, hop: int, done: float) -> None:
+        self._progress("encoding edges", (hop + done) / self._num_hops)
 
     def _attend(self, subgraph: FullSubgraph, targets: range, alpha_tilde: Tensor) -> Slots:
         offset = subgraph.offset[targets.start : targets.stop + 1]
         neighbour = torch.from_numpy(subgraph.neighbour[offset[0] : offset[-1]])
         return attend_all(self._gtea, alpha_tilde, torch.from_numpy(offset - offset[0]), neighbour)
 
-    def _from_cache(self, subgraph: FullSubgraph, cache: EdgeCache) -> list[AttendedRun]:
+    def _from_cache(self, subgraph: FullSubgraph, hop: int, cache: EdgeCache) -> list[Run]:
         """The same from the cache. Missing chunks are encoded as a whole and kept."""
         rows = EdgeRows.empty(len(subgraph.slot), self._edges.encoder)
         order = np.argsort(subgraph.slot, kind="stable")
         chunk = subgraph.slot[order] // cache.chunk
         numbers, starts = np.unique(chunk, return_index=True)
-        for i, (number, places) in enumerate(zip(numbers, np.split(order, starts[1:]), strict=True)):
+        for i, (number, places) in enumerate(zip(numbers, np.split(order, starts)[1:], strict=True)):
             found = self._chunk(cache, int(number))
             to, source = torch.from_numpy(places), torch.from_numpy(subgraph.slot[places] - number * cache.chunk)
             rows.e_tilde[to] = found.e_tilde[source]
             rows.alpha_tilde[to] = found.alpha_tilde[source]
-            self._progress("encoding edges", (i + 1) / len(numbers))
-        return self._weighed(subgraph, rows)
+            self._report(hop, (i + 1) / len(numbers))
+        return self._weighed(subgraph, rows, self._finish(subgraph, hop))
 
-    def _weighed(self, subgraph: FullSubgraph, rows: EdgeRows) -> list[AttendedRun]:
+    def _weighed(self, subgraph: FullSubgraph, rows: EdgeRows, finish: _Finish) -> list[Run]:
         """The attended slots of each target, given the rows of all slots, which are overwritten."""
         num_slots = np.diff(subgraph.offset)
         runs = target_runs(num_slots, np.zeros_like(num_slots), subgraph.num_within, self._edges)
 
-        def attended(targets: range) -> AttendedRun:
+        def attended(targets: range) -> Run:
             some = slice(subgraph.offset[targets.start], subgraph.offset[targets.stop])
             slots = self._attend(subgraph, targets, rows.alpha_tilde[some])
-            return attended_run(targets, slots, _compact(rows.e_tilde[some], slots.edge))
+            return finish(attended_run(targets, slots, _compact(rows.e_tilde[some], slots.edge)))
 
         return list(parallel_map(attended, runs, self._device))
 
@@ -213,20 +262,6 @@ class ExactEmbedder:
         return rows
 
 
-def describe_nodes(features: NodeFeatures, nodes: NDArray[np.int64], progress: Progress = no_progress) -> Tensor:
-    """X of the nodes, a part at a time: raw statistics are wider and in float64."""
-    x = np.empty((len(nodes), features.width), dtype=np.float32)
-
-    def describe(first: int) -> int:
-        some = slice(first, first + _NODES_AT_A_TIME)
-        x[some] = features.compute(nodes[some])
-        return first
-
-    for first in parallel_map(describe, range(0, len(nodes), _NODES_AT_A_TIME), torch.device("cpu")):
-        progress("describing accounts", first / len(nodes))
-    return torch.from_numpy(x)
-
-
 def _compact(e_tilde: Tensor, left: Tensor) -> Tensor:
     """Move the rows that are left to the front, in place: a hub's encodings are not held twice."""
     kept = e_tilde[: len(left)]
@@ -236,6 +271,11 @@ def _compact(e_tilde: Tensor, left: Tensor) -> Tensor:
             some = slice(first, first + _ROWS_AT_A_TIME)
             kept[some] = e_tilde.index_select(0, left[some])
     return kept
+
+
+def _kept(run: AttendedRun) -> Run:
+    """What finishes a run that later layers read too."""
+    return run
 
 
 def _ignore(done: float) -> None:
