@@ -1,0 +1,143 @@
+"""What is done with a mutated input, what it needs, and how it may be refused."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from tests.fuzz.folders import Files
+from tests.fuzz.forging import forge_model, forge_store
+from tests.fuzz.seeds import QUICK, VARIANTS
+
+Run = Callable[[Path], bytes]
+"""Uses the input in a folder, and returns what a user would get."""
+
+_USAGE, _DATA, _STORE, _MODEL = 2, 3, 4, 5
+
+
+@dataclass(frozen=True)
+class Target:
+    """One way to use an input."""
+
+    name: str
+    needs: tuple[str, ...]
+    """The seeds that it uses, as beginnings of their names. The first one is mutated."""
+    run: Run
+    weight: int
+    """How often it runs, relative to the others: the quicker, the oftener."""
+    refusals: frozenset[int]
+    """The exit codes with which it may refuse an input."""
+    tells: bool = True
+    """Whether digests cover all that it reads: a change must be refused, or change nothing."""
+    forge: Callable[[Files], Files] | None = None
+    """Makes the digests fit again. Then nothing can tell, but everything must still end well."""
+
+
+def targets() -> tuple[Target, ...]:
+    """All targets."""
+    return (*_of_stores(), *_of_models(), *_of_tables())
+
+
+def _command(words: str, *results: str) -> Run:
+    """Run a command. The result is what it wrote, or else what it printed."""
+
+    def run(folder: Path) -> bytes:
+        from gtea.cli.main import cli
+
+        printed = io.StringIO()
+        with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
+            cli.main(words.split(), prog_name="gtea", standalone_mode=False)
+            return b"".join(Path(name).read_bytes() for name in results) or printed.getvalue().encode()
+
+    return run
+
+
+def _request(labels: str, config: str | None = None) -> Run:
+    """Read everything that trainings need, and split, but don't train."""
+
+    def run(folder: Path) -> bytes:
+        from gtea.training.request import LinkRequest, NodeRequest
+
+        with contextlib.chdir(folder):
+            settings = None if config is None else Path(config)
+            task = NodeRequest.read(Path("store"), labels, config=settings).once(Path("new"))
+            found = [task.split.describe(), task.config.to_json()]
+            if config is not None:
+                links = LinkRequest.read(Path("store"), config=settings).once(Path("new"))
+                found += [links.split.describe(), links.config.to_json()]
+            return json.dumps(found).encode()
+
+    return run
+
+
+_SET = " ".join(f"--set {setting}" for setting in QUICK)
+_SOME = "--accounts accounts.csv --unknown skip"
+_PAIRS = "--pairs pairs.csv --unknown skip"
+
+
+def _score(model: str, options: str = "") -> Run:
+    return _command(f"score {model} store --out scores.csv {options}", "scores.csv")
+
+
+def _train(options: str, out: str) -> Run:
+    words = f"train store --labels labels.csv {_SET} {options}"
+    return _command(words, *(f"{out}/{name}" for name in ("model.safetensors", "preprocessing.json", "thresholds.json")))
+
+
+def _of_stores() -> tuple[Target, ...]:
+    forge = partial(forge_store, folder="store")
+    of = partial(Target, refusals=frozenset({_STORE}), forge=forge)
+    return (
+        of("info", ("store/",), _command("info store --json"), 40),
+        of("verify", ("store/",), _command("verify store"), 30),
+        of("export", ("store/",), _command("export store --format csv --out new.csv", "new.csv"), 15),
+        of("export pyg", ("store/",), _command("export store --format pyg --out new", "new"), 10),
+        *(of(f"score {name}", ("store/", f"{name}/"), _score(name), 10) for name in VARIANTS),
+        of("score unverified", ("store/", "gtea/"), _score("gtea", "--no-verify"), 15, tells=False),
+        of("score some", ("store/", "hybrid/", "accounts.csv"), _score("hybrid", _SOME), 10, tells=False),
+        of("score pairs", ("store/", "links/", "pairs.csv"), _score("links", _PAIRS), 10, tells=False),
+        of("train", ("store/", "labels.csv"), _train("--variant gtea-l+t --out new", "new"), 3),
+        of("append", ("store/", "more.csv"), _command("append store more.csv --json"), 3),
+    )
+
+
+def _of_models() -> tuple[Target, ...]:
+    def of(name: str, options: str = "", *needs: str) -> Target:
+        forge = partial(forge_model, folder=name)
+        run = _score(name, options)
+        return Target(f"model {name}", (f"{name}/", "store/", *needs), run, 20, frozenset({_MODEL}), forge=forge)
+
+    resume = _train("--variant hybrid --resume run", "run")
+    return (
+        *(of(name) for name in VARIANTS),
+        of("links", _PAIRS, "pairs.csv"),
+        Target("resume", ("run/", "store/", "labels.csv"), resume, 5, frozenset({_USAGE, _MODEL})),
+    )
+
+
+def _of_tables() -> tuple[Target, ...]:
+    of = partial(Target, tells=False, refusals=frozenset({_USAGE, _DATA}))
+    columns = "--src payer --dst payee --time timestamp --features amount --categorical kind"
+    new = "--time-unit s --out new --json"
+    nodes = "--nodes nodes.csv --node-id account --node-features age"
+    skip = "--bad-rows skip"
+    return (
+        of("settings", ("settings.toml", "store/", "labels.csv"), _request("labels.csv", "settings.toml"), 40),
+        of("labels", ("labels.csv", "store/"), _request("labels.csv"), 40),
+        of("labels parquet", ("labels.parquet", "store/"), _request("labels.parquet"), 40),
+        of("accounts", ("accounts.csv", "store/", "gtea/"), _score("gtea", _SOME), 10),
+        of("pairs", ("pairs.csv", "store/", "links/"), _score("links", _PAIRS), 10),
+        of("ingest", ("events.csv",), _command(f"ingest events.csv {columns} {new}"), 3),
+        of("ingest and skip", ("events.csv",), _command(f"ingest events.csv {columns} {skip} {new}"), 3),
+        of("ingest tsv", ("events.tsv",), _command(f"ingest events.tsv {columns} {skip} {new}"), 2),
+        of("ingest parquet", ("events.parquet",), _command(f"ingest events.parquet {columns} {skip} {new}"), 4),
+        of("ingest jodie", ("jodie.csv",), _command(f"ingest jodie.csv --format jodie {skip} {new}"), 2),
+        of("ingest snap", ("events.txt",), _command(f"ingest events.txt --format snap {skip} {new}"), 2),
+        of("ingest nodes", ("nodes.csv", "events.csv"), _command(f"ingest events.csv {columns} {nodes} {new}"), 2),
+        of("append events", ("more.csv", "store/"), _command("append store more.csv --json"), 3),
+    )
