@@ -54,7 +54,7 @@ class Campaign:
         self._scratch = folder / "scratch"
         self._seeds = _made_in_child(folder / "seeds")
         self._counts: dict[str, Counter[Verdict]] = {target.name: Counter() for target in chosen}
-        self._seconds: Counter[str] = Counter()
+        self._seconds = dict.fromkeys(self._counts, 0.0)
 
     def run(self, seconds: float, executions: int | None, findings: Findings) -> None:
         """Execute until the time is over or so many executions are done."""

@@ -39,8 +39,11 @@ class Limits:
     """Of one child. What leaks from one to the next must not add up."""
 
 
+LIMITS = Limits()
+
+
 def in_children(
-    make_work: Callable[[], Work], numbers: Iterator[int], limits: Limits = Limits()
+    make_work: Callable[[], Work], numbers: Iterator[int], limits: Limits = LIMITS
 ) -> Iterator[tuple[int, Outcome]]:
     """Do executions, one child at a time; yields the number and the outcome of each.
 

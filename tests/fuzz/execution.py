@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
-
-from gtea.errors import GteaError, StoreError
 from tests.fuzz.folders import Files, write_folder
 from tests.fuzz.mutation import mutate
 from tests.fuzz.targets import Target
+
+from gtea.errors import GteaError, StoreError
 
 
 class Verdict(enum.Enum):

@@ -15,8 +15,7 @@ def forge_store(files: Files, folder: str) -> Files:
     content = files.get(name)
     # What is too strange for its digests to be written stays as it is.
     with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        assert isinstance(content, bytes)
-        manifest = json.loads(content)
+        manifest = json.loads(content)  # type: ignore[arg-type]
         manifest.pop("sha256", None)
         for described in manifest["arrays"].values():
             array = files[f"{folder}/{manifest['folder']}/{described['file']}"]
@@ -31,8 +30,7 @@ def forge_model(files: Files, folder: str) -> Files:
     name = f"{folder}/manifest.json"
     content = files.get(name)
     with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        assert isinstance(content, bytes)
-        manifest = json.loads(content)
+        manifest = json.loads(content)  # type: ignore[arg-type]
         for file in manifest["files"]:
             part = files[f"{folder}/{file}"]
             if isinstance(part, bytes):

@@ -11,8 +11,9 @@ from typing import Any
 from tests.fuzz.byte_mutators import BOUNDS, mutate_bytes
 
 _TEXTS = (
-    "", " ", "\0", "a\nb", "\ud800", "é" * 300, "../../outside", "/etc/passwd", "v000002", "|O", "<i8", ">f8", "O", "V4",
-    "nan", "0", "-1", "1e999", "true", "x" * 70_000, "\u202e", "%s", "'; drop", "step", "ns", "us", "nodes", "links",
+    "", " ", "\0", "a\nb", "\ud800", "../../outside", "/etc/passwd", "v000002", "|O", "<i8", ">f8", "O", "V4",
+    "é" * 300, "nan", "0", "-1", "1e999", "true", "x" * 70_000, "\u202e", "%s", "'; drop",
+    "step", "ns", "us", "nodes", "links",
 )  # fmt: skip
 _VALUES: tuple[Any, ...] = (
     None, True, False, [], {}, [[]], [0], {"a": 0}, 0.5, -0.0, 1e308, 5e-324, float("nan"), float("inf"), 10**400,

@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-
 from tests.fuzz.byte_mutators import mutate_bytes, mutate_integers
 
 _FOOTER = 8
@@ -34,7 +33,7 @@ def mutate_parquet(rng: random.Random, content: bytes) -> bytes:
 def _other_columns(rng: random.Random, content: bytes) -> bytes:
     """Give one column other values, another type, another name, or take it away."""
     try:
-        table = pq.read_table(io.BytesIO(content))
+        table = pq.read_table(io.BytesIO(content), use_threads=False)
     except (pa.ArrowException, OSError):
         return mutate_bytes(rng, content)
     if not table.num_columns:

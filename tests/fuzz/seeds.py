@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
-
 from tests.training.kills import Killed, killed_after
 
 _ACCOUNTS, _EVENTS, _FIRST_TIME, _HOUR = 40, 200, 1_700_000_000, 3600

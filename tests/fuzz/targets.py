@@ -9,7 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
+import numpy as np
+import torch
 from tests.fuzz.folders import Files
 from tests.fuzz.forging import forge_model, forge_store
 from tests.fuzz.seeds import QUICK, VARIANTS
@@ -57,6 +60,39 @@ def _command(words: str, *results: str) -> Run:
     return run
 
 
+def _open(folder: Path) -> bytes:
+    """Open a store, and look at it as a reader would."""
+    from gtea.store.store import Store
+
+    view = Store.open(folder / "store").as_of(None)
+    nodes = np.arange(view.store.num_nodes)
+    return repr((view.cut, view.store.digest, view.store.manifest, view.slot_ranges(nodes)[1].tolist())).encode()
+
+
+def _load(name: str) -> Run:
+    """Make a model ready to score."""
+
+    def run(folder: Path) -> bytes:
+        from gtea.models.model_folder import load_model
+        from gtea.scoring.scorer import LinkModel, NodeModel
+
+        kind = LinkModel if name == "links" else NodeModel
+        ready = kind(load_model(folder / name), torch.device("cpu"))
+        weights = b"".join(tensor.numpy().tobytes() for tensor in ready.network.state_dict().values())
+        return weights + repr((ready.config, ready.correction, ready.threshold)).encode()
+
+    return run
+
+
+def _settings(folder: Path) -> bytes:
+    """Read settings for each task."""
+    from gtea.config import read_config
+    from gtea.models.registry import default_config, model_config
+
+    path = folder / "settings.toml"
+    return repr([read_config(path, (), default_config(model_config("hybrid"), task)) for task in _TASKS]).encode()
+
+
 def _request(labels: str, config: str | None = None) -> Run:
     """Read everything that trainings need, and split, but don't train."""
 
@@ -75,6 +111,7 @@ def _request(labels: str, config: str | None = None) -> Run:
     return run
 
 
+_TASKS: tuple[Literal["nodes", "links"], ...] = ("nodes", "links")
 _SET = " ".join(f"--set {setting}" for setting in QUICK)
 _SOME = "--accounts accounts.csv --unknown skip"
 _PAIRS = "--pairs pairs.csv --unknown skip"
@@ -86,37 +123,42 @@ def _score(model: str, options: str = "") -> Run:
 
 def _train(options: str, out: str) -> Run:
     words = f"train store --labels labels.csv {_SET} {options}"
-    return _command(words, *(f"{out}/{name}" for name in ("model.safetensors", "preprocessing.json", "thresholds.json")))
+    return _command(
+        words, *(f"{out}/{name}" for name in ("model.safetensors", "preprocessing.json", "thresholds.json"))
+    )
 
 
 def _of_stores() -> tuple[Target, ...]:
     forge = partial(forge_store, folder="store")
     of = partial(Target, refusals=frozenset({_STORE}), forge=forge)
+    # What is not verified may come out as anything, but must come out.
+    unverified = partial(of, tells=False, refusals=frozenset({_DATA, _STORE, _MODEL}))
     return (
+        unverified("open", ("store/",), _open, 120),
         of("info", ("store/",), _command("info store --json"), 40),
-        of("verify", ("store/",), _command("verify store"), 30),
+        of("verify", ("store/",), _command("verify store"), 40),
         of("export", ("store/",), _command("export store --format csv --out new.csv", "new.csv"), 15),
         of("export pyg", ("store/",), _command("export store --format pyg --out new", "new"), 10),
-        *(of(f"score {name}", ("store/", f"{name}/"), _score(name), 10) for name in VARIANTS),
-        of("score unverified", ("store/", "gtea/"), _score("gtea", "--no-verify"), 15, tells=False),
-        of("score some", ("store/", "hybrid/", "accounts.csv"), _score("hybrid", _SOME), 10, tells=False),
-        of("score pairs", ("store/", "links/", "pairs.csv"), _score("links", _PAIRS), 10, tells=False),
+        *(of(f"score {name}", ("store/", f"{name}/"), _score(name), 8) for name in VARIANTS),
+        unverified("score unverified", ("store/", "gtea/"), _score("gtea", "--no-verify"), 15),
+        unverified("score some", ("store/", "hybrid/", "accounts.csv"), _score("hybrid", _SOME), 6),
+        unverified("score pairs", ("store/", "links/", "pairs.csv"), _score("links", _PAIRS), 8),
         of("train", ("store/", "labels.csv"), _train("--variant gtea-l+t --out new", "new"), 3),
-        of("append", ("store/", "more.csv"), _command("append store more.csv --json"), 3),
+        of("append", ("store/", "more.csv"), _command("append store more.csv --json"), 2),
     )
 
 
 def _of_models() -> tuple[Target, ...]:
-    def of(name: str, options: str = "", *needs: str) -> Target:
+    def of(kind: str, name: str, run: Run, weight: int, *needs: str) -> Target:
         forge = partial(forge_model, folder=name)
-        run = _score(name, options)
-        return Target(f"model {name}", (f"{name}/", "store/", *needs), run, 20, frozenset({_MODEL}), forge=forge)
+        return Target(f"{kind} {name}", (f"{name}/", *needs), run, weight, frozenset({_MODEL}), forge=forge)
 
     resume = _train("--variant hybrid --resume run", "run")
     return (
-        *(of(name) for name in VARIANTS),
-        of("links", _PAIRS, "pairs.csv"),
-        Target("resume", ("run/", "store/", "labels.csv"), resume, 5, frozenset({_USAGE, _MODEL})),
+        *(of("load", name, _load(name), 30) for name in (*VARIANTS, "links")),
+        *(of("score with", name, _score(name), 6, "store/") for name in VARIANTS),
+        of("score with", "links", _score("links", _PAIRS), 6, "store/", "pairs.csv"),
+        Target("resume", ("run/", "store/", "labels.csv"), resume, 4, frozenset({_USAGE, _MODEL})),
     )
 
 
@@ -127,9 +169,10 @@ def _of_tables() -> tuple[Target, ...]:
     nodes = "--nodes nodes.csv --node-id account --node-features age"
     skip = "--bad-rows skip"
     return (
-        of("settings", ("settings.toml", "store/", "labels.csv"), _request("labels.csv", "settings.toml"), 40),
-        of("labels", ("labels.csv", "store/"), _request("labels.csv"), 40),
-        of("labels parquet", ("labels.parquet", "store/"), _request("labels.parquet"), 40),
+        of("settings", ("settings.toml",), _settings, 150),
+        of("request", ("settings.toml", "store/", "labels.csv"), _request("labels.csv", "settings.toml"), 15),
+        of("labels", ("labels.csv", "store/"), _request("labels.csv"), 50),
+        of("labels parquet", ("labels.parquet", "store/"), _request("labels.parquet"), 50),
         of("accounts", ("accounts.csv", "store/", "gtea/"), _score("gtea", _SOME), 10),
         of("pairs", ("pairs.csv", "store/", "links/"), _score("links", _PAIRS), 10),
         of("ingest", ("events.csv",), _command(f"ingest events.csv {columns} {new}"), 3),

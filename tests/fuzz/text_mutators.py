@@ -7,17 +7,19 @@ import random
 from tests.fuzz.byte_mutators import BOUNDS, mutate_bytes
 
 _FIELDS = (
-    b"", b" ", b'"', b'""', b'"a', b'a"b', b'"a""b"', b'"x\ny"', b'"x\r\ny"', b"\0", b"a\0b", b"\xff\xfe", b"\xed\xa0\x80",
-    b"\xc3", "é".encode(), "\u2028".encode(), "\ufeff".encode(), b"nan", b"NaN", b"inf", b"-inf", b"1e999", b"-1", b"+1",
-    b"0x10", b"1_000", b"1,5", b"null", b"NULL", b"None", b"=1+1", b"@cmd", b"2024-01-31", b"2024-01-31T25:00:00Z",
-    b"9999-12-31", b"0000-00-00", b"262144-01-01", b"1e-400", b"00123", b"\\", b"#", b"//", b"'a'", b"\t", b";", b"|",
+    b"", b" ", b'"', b'""', b'"a', b'a"b', b'"a""b"', b'"x\ny"', b'"x\r\ny"', b"\0", b"a\0b", b"\xff\xfe",
+    b"\xed\xa0\x80", b"\xc3", "é".encode(), "\u2028".encode(), "\ufeff".encode(), b"nan", b"NaN", b"inf",
+    b"-inf", b"1e999", b"-1", b"+1", b"0x10", b"1_000", b"1,5", b"null", b"NULL", b"None", b"=1+1", b"@cmd",
+    b"2024-01-31", b"2024-01-31T25:00:00Z", b"9999-12-31", b"0000-00-00", b"262144-01-01",
+    b"1e-400", b"00123", b"\\", b"#", b"//", b"'a'",
+    b"\t", b";", b"|",
     *(str(bound).encode() for bound in BOUNDS),
 )  # fmt: skip
 _BREAKS = (b"\n", b"\r\n", b"\r", b"\n\n", b"\x0b", b"\x85", b"")
 _TOML = (
-    "true", "0", "-1", "1e400", "nan", "inf", "''", '"x"', "[]", "[[]]", "{}", "[1, 'a']", "1979-05-27", "07:32:00", "1_0",
-    "0x10", '"\\ud800"', '"\\u0000"', "[0.6, 0.2, 0.2, 0.2]", "[nan, 0.5, 0.5]", "[1e308, 1e308, 1]", "[0.5, 0.5]", "{a = 1}",
-    "[" * 3000, "x", "", *map(str, BOUNDS),
+    "true", "0", "-1", "1e400", "nan", "inf", "''", '"x"', "[]", "[[]]", "{}", "[1, 'a']", "1979-05-27",
+    "07:32:00", "1_0", "0x10", '"\\ud800"', '"\\u0000"', "[0.6, 0.2, 0.2, 0.2]", "[nan, 0.5, 0.5]", "[1e308, 1e308, 1]",
+    "[0.5, 0.5]", "{a = 1}", "[" * 3000, "x", "", *map(str, BOUNDS),
 )  # fmt: skip
 
 
@@ -93,15 +95,24 @@ def _line_break(rng: random.Random, content: bytes) -> bytes:
 def _whole(rng: random.Random, content: bytes) -> bytes:
     """Something that is about the whole file: its encoding, its delimiter, its end."""
     text = content.decode("utf-8", "replace")
-    return rng.choice([
-        lambda: b"\xef\xbb\xbf" + content,
-        lambda: text.encode("utf-16"),
-        lambda: text.encode("utf-16-le", "replace"),
-        lambda: content.replace(b",", rng.choice([b";", b"\t", b"|", b", ", b"\0"])),
-        lambda: content.rstrip(b"\n"),
-        lambda: content + rng.choice([b"\x1a", b"\0" * 100, b"\n" * 50]),
-        lambda: content.partition(b"\n")[2],
-        lambda: content.partition(b"\n")[0],
-        lambda: content.replace(b"\n", b' "\n', 1),
-        lambda: b"\n" + content,
-    ])()  # fmt: skip
+    match rng.randrange(10):
+        case 0:
+            return b"\xef\xbb\xbf" + content
+        case 1:
+            return text.encode("utf-16")
+        case 2:
+            return text.encode("utf-16-le")
+        case 3:
+            return content.replace(b",", rng.choice([b";", b"\t", b"|", b", ", b"\0"]))
+        case 4:
+            return content.rstrip(b"\n")
+        case 5:
+            return content + rng.choice([b"\x1a", b"\0" * 100, b"\n" * 50])
+        case 6:
+            return content.partition(b"\n")[2]
+        case 7:
+            return content.partition(b"\n")[0]
+        case 8:
+            return content.replace(b"\n", b' "\n', 1)
+        case _:
+            return b"\n" + content

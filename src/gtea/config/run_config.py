@@ -196,7 +196,7 @@ def read_toml(path: Path, option: str) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise UsageError(f"{path}: no such file. Check {option}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"{path.name}: is not valid TOML ({error}). Fix the file.") from error
 
 

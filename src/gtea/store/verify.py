@@ -32,7 +32,8 @@ def verify(path: Path, progress: Callable[[str, float | None], None]) -> list[st
         return faults  # damaged arrays would break the invariants, too
     progress("checking invariants", None)
     store = Store.open(path)
-    faults = [*_string_faults(store), *_event_faults(store), *_slot_faults(store)]
+    # What points outside would break the other tests, or let them take any amount of memory.
+    faults = store.bound_faults() or [*_string_faults(store), *_event_faults(store), *_slot_faults(store)]
     _fix_report(path, manifest)
     return faults
 
@@ -41,9 +42,6 @@ def _string_faults(store: Store) -> Iterator[str]:
     tables: list[tuple[str, StringTable]] = [("node_id", store.accounts)]
     tables += [(f"vocabulary_{i}", table) for i, table in enumerate(store.vocabularies)]
     for name, table in tables:
-        if table.offsets[0] != 0 or table.offsets[-1] != len(table.data) or (np.diff(table.offsets) < 0).any():
-            yield f"{name}: offsets must rise from 0 to the end of the bytes"
-            continue
         previous = None
         for start in range(0, len(table), _CHUNK):
             words = [
@@ -54,23 +52,16 @@ def _string_faults(store: Store) -> Iterator[str]:
                 yield f"{name}: strings must be distinct and in order"
                 break
             previous = words[-1]
-    for column, table in enumerate(store.vocabularies):
-        codes = store.arrays.event_categories[:, column]
-        if len(codes) and (codes.min() < 0 or codes.max() >= len(table)):
-            yield f"event_categories: column {column} has a code that is not in its vocabulary"
 
 
 def _event_faults(store: Store) -> Iterator[str]:
-    arrays, num_nodes = store.arrays, store.num_nodes
-    offset = arrays.edge_offset
-    if len(offset) == 0 or offset[0] != 0 or offset[-1] != store.num_events or (np.diff(offset) <= 0).any():
-        yield "edge_offset: must rise from 0 to the number of events, at least one event an edge"
+    arrays, offset = store.arrays, store.arrays.edge_offset
+    if (np.diff(offset) <= 0).any():
+        yield "edge_offset: each edge must have an event"
         return
     if store.num_edges == 0:
         return
     a, b = arrays.edge_a.astype(np.int64), arrays.edge_b.astype(np.int64)
-    if min(a.min(), b.min()) < 0 or max(a.max(), b.max()) >= num_nodes:
-        yield "edge_a, edge_b: must be numbers of nodes"
     keys = a * (1 << 32) + b
     if (np.diff(keys) <= 0).any():
         yield "edges: must be distinct and ordered by (a, b)"
