@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 import tomllib
 import typing
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
-from gtea.config.model_config import ModelConfig
+from gtea.config.model_config import LARGEST_SIZE, ModelConfig, require_between
 from gtea.errors import UsageError
 
 TimeOrigin = Literal["pair", "calendar"]
@@ -20,6 +21,7 @@ NodeKind = Literal["given", "statistics", "random", "partners", "rhythm"]
 its partners, or its rhythm: rates, bursts, how fast money passes through."""
 
 _FAMILY = "model.family"
+_LARGEST_COUNT, _LARGEST_BITS = 1 << 20, 63
 _RENAMED = {
     "features.ages": "is now called features.recency",
     "features.flows": "is now called features.net_flow",
@@ -136,19 +138,18 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         rules = [
-            ("features.d_random", self.features.d_random, 1),
-            ("sampling.batch_size", self.sampling.batch_size, 1),
-            ("sampling.fanout", self.sampling.fanout, 1),
-            ("sampling.max_events", self.sampling.max_events, 0),
-            ("train.epochs", self.train.epochs, 1),
-            ("train.patience", self.train.patience, 1),
-            ("train.weight_decay", self.train.weight_decay, 0),
-            ("train.seed", self.train.seed, 0),
-            ("split.train_windows", self.split.train_windows, 1),
+            ("features.d_random", self.features.d_random, 1, LARGEST_SIZE),
+            ("sampling.batch_size", self.sampling.batch_size, 1, _LARGEST_COUNT),
+            ("sampling.fanout", self.sampling.fanout, 1, _LARGEST_COUNT),
+            ("sampling.max_events", self.sampling.max_events, 0, _LARGEST_COUNT),
+            ("train.epochs", self.train.epochs, 1, _LARGEST_COUNT),
+            ("train.patience", self.train.patience, 1, _LARGEST_COUNT),
+            ("train.weight_decay", self.train.weight_decay, 0, _LARGEST_COUNT),
+            ("train.seed", self.train.seed, 0, 2**63 - 1),
+            ("split.train_windows", self.split.train_windows, 1, _LARGEST_COUNT),
         ]
-        for name, value, least in rules:
-            if value < least:
-                raise UsageError(f"{name} must be at least {least} (got {value}). Try {least}.")
+        for name, value, least, most in rules:
+            require_between(name, value, least, most)
         if not 0 < self.train.lr < 10:
             raise UsageError(f"train.lr must be above 0 and below 10 (got {self.train.lr}). Try 0.001.")
 
@@ -196,7 +197,7 @@ def read_toml(path: Path, option: str) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise UsageError(f"{path}: no such file. Check {option}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # tomllib raises both, besides errors of its own
         raise UsageError(f"{path.name}: is not valid TOML ({error}). Fix the file.") from error
 
 
@@ -228,7 +229,7 @@ def _value(text: str) -> Any:
     """Parse a TOML value. A bare word is a string."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return text
 
 
@@ -239,6 +240,8 @@ def _section(kind: Any, name: str, values: Mapping[str, Any]) -> Any:
 
 def _typed(name: str, value: Any, kind: Any) -> Any:
     """Convert a value to the type of its field, or raise an error that names the expected type."""
+    if isinstance(value, int) and value.bit_length() > _LARGEST_BITS:
+        raise UsageError(f"{name} must be a number of at most 64 bits (got {value.bit_length()} bits). Try 10.")
     if get_origin(kind) is Literal:
         if value not in get_args(kind):
             choices = ", ".join(repr(choice) for choice in get_args(kind))
@@ -251,7 +254,9 @@ def _typed(name: str, value: Any, kind: Any) -> Any:
         if not isinstance(items, list | tuple):
             raise UsageError(f"{name} must be a list (got {value!r}). Try [{value!r}].")
         return tuple(_typed(name, item, get_args(kind)[0]) for item in items)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
+        if not math.isfinite(value):
+            raise UsageError(f"{name} must be a finite number (got {value}). Try 0.1.")
         return float(value)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         example = {"bool": "true or false", "int": "10", "float": "0.1", "str": "a word"}[kind.__name__]
