@@ -41,7 +41,6 @@ def test_what_is_saved_can_be_read_again() -> None:
         ("[train]\nseed = " + "1" * 5000, "run.toml: is not valid TOML"),
         ("[train]\nlr = 0x" + "f" * 4000, "train.lr must be a number of at most 64 bits (got 16000 bits)"),
         ("[train]\nweight_decay = inf\n", "train.weight_decay must be a finite number (got inf)"),
-        ("[model]\nd_node = 4097\n", "model.d_node must be at most 4096 (got 4097). Try 4096."),
         ("[sampling]\nfanout = 0\n", "sampling.fanout must be at least 1 (got 0)"),
         ("[train]\nweight_decay = -1.0\n", "train.weight_decay must be at least 0 (got -1.0)"),
         ("[features]\nd_random = 0\n", "features.d_random must be at least 1 (got 0). Try 1."),

@@ -18,8 +18,6 @@ Family = Literal[
 Encoder = Literal["lstm", "transformer", "statistics"]
 Attention = Literal["sparsemax", "softmax", "entmax15"]
 LinkHead = Literal["dot", "pair", "ordered_pair"]
-LARGEST_SIZE = 4096
-"""Of a layer. Larger ones are a mistake, and would take all memory."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +69,8 @@ class ModelConfig:
         _require_range("model.num_layers", self.num_layers, 1, 3)
         _require_range("model.num_encoder_layers", self.num_encoder_layers, 1, 3)
         for name in ("d_node", "d_edge", "num_heads", "d_mlp"):
-            require_between(f"model.{name}", getattr(self, name), 1, LARGEST_SIZE)
-        require_between("model.d_time", self.d_time, 2, LARGEST_SIZE)
+            _require_at_least(f"model.{name}", getattr(self, name), 1)
+        _require_at_least("model.d_time", self.d_time, 2)
         if not 0 <= self.dropout < 1:
             raise UsageError(f"model.dropout must be at least 0 and below 1 (got {self.dropout}). Try 0.1.")
         if self.node_limit < 0:
@@ -154,14 +152,6 @@ def require_one_of(subject: str, value: str, choices: Sequence[str]) -> None:
 def _require_range(subject: str, value: int, low: int, high: int) -> None:
     if not low <= value <= high:
         raise UsageError(f"{subject} must be from {low} to {high} (got {value}). Try {min(max(value, low), high)}.")
-
-
-def require_between(subject: str, value: float, least: int, most: int) -> None:
-    """Raise if a value is too small, or so large that it must be a mistake."""
-    if not value >= least:
-        raise UsageError(f"{subject} must be at least {least} (got {value}). Try {least}.")
-    if not value <= most:
-        raise UsageError(f"{subject} must be at most {most} (got {value}). Try {most}.")
 
 
 def _require_at_least(subject: str, value: int, low: int) -> None:
