@@ -26,7 +26,7 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 from tests.fuzz.children import Work, in_children
 from tests.fuzz.execution import Input, Outcome, Verdict, execute, make_input, original, result_of
 from tests.fuzz.findings import Findings, replay
-from tests.fuzz.folders import Files, read_folder
+from tests.fuzz.folders import Files, Scratch, read_folder
 from tests.fuzz.seeds import make_seeds
 from tests.fuzz.targets import Target, targets
 
@@ -36,7 +36,7 @@ def main() -> int:
     asked = _arguments()
     with tempfile.TemporaryDirectory(prefix="gtea-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as at:
         if asked.replay is not None:
-            print(f"{asked.replay}: {replay(asked.replay, Path(at) / 'scratch')}")
+            print(f"{asked.replay}: {replay(asked.replay, Scratch(Path(at) / 'scratch'))}")
             return 0
         campaign = Campaign(asked.seed, _chosen(asked.only), Path(at))
         campaign.run(60 * asked.minutes, asked.executions, Findings(asked.out))
@@ -51,7 +51,7 @@ class Campaign:
         self.findings = Findings(folder)
         self._seed = seed
         self._targets = chosen
-        self._scratch = folder / "scratch"
+        self._scratch = Scratch(folder / "scratch")
         self._seeds = _made_in_child(folder / "seeds")
         self._counts: dict[str, Counter[Verdict]] = {target.name: Counter() for target in chosen}
         self._seconds = dict.fromkeys(self._counts, 0.0)
@@ -94,6 +94,7 @@ class Campaign:
 
     def _work(self) -> Work:
         expected: dict[str, str] = {}
+        self._scratch.clear()  # of what an earlier child left
 
         def work(number: int) -> Outcome:
             given = self._input(number)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import enum
 import hashlib
 import random
-import shutil
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
-from tests.fuzz.folders import Files, write_folder
+from tests.fuzz.folders import Files, Scratch
 from tests.fuzz.mutation import mutate
 from tests.fuzz.targets import Target
 
@@ -66,15 +65,17 @@ def original(target: Target, seeds: Files) -> Files:
     return {name: content for name, content in seeds.items() if name.startswith(target.needs)}
 
 
-def result_of(target: Target, files: Files, scratch: Path) -> str:
+def result_of(target: Target, files: Files, scratch: Scratch) -> str:
     """The digest of what a target makes of some files. Whatever it raises is raised."""
-    shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir(parents=True)
-    write_folder(files, scratch)
-    return hashlib.sha256(target.run(scratch)).hexdigest()
+    scratch.hold(files)
+    try:
+        return hashlib.sha256(target.run(scratch.folder)).hexdigest()
+    finally:
+        if target.writes:
+            scratch.clear()
 
 
-def execute(given: Input, expected: str, scratch: Path) -> Outcome:
+def execute(given: Input, expected: str, scratch: Scratch) -> Outcome:
     """Run a target, and compare with the result for the original input. Exceptions are told as by ``gtea.cli.main``."""
     target = given.target
     try:

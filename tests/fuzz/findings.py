@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.fuzz.execution import Input, Outcome, original, result_of
-from tests.fuzz.folders import Files, read_folder, write_folder
+from tests.fuzz.folders import Files, Scratch, read_folder, write_folder
 from tests.fuzz.targets import targets
 
 
@@ -38,7 +38,7 @@ class Findings:
         return self.folder / re.sub(r"\W+", "-", kind).strip("-").lower()[:100]
 
 
-def replay(kept: Path, scratch: Path) -> str:
+def replay(kept: Path, scratch: Scratch) -> str:
     """Use the input of a finding again, in this process: it fails, dies or hangs in the open.
 
     Returns what is to be said if it does none of these.

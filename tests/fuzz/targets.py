@@ -37,6 +37,8 @@ class Target:
     """The exit codes with which it may refuse an input."""
     tells: bool = True
     """Whether digests cover all that it reads: a change must be refused, or change nothing."""
+    writes: bool = False
+    """Whether it changes the folder of its input, or leaves a new folder there."""
     forge: Callable[[Files], Files] | None = None
     """Makes the digests fit again. Then nothing can tell, but everything must still end well."""
 
@@ -136,15 +138,15 @@ def _of_stores() -> tuple[Target, ...]:
     return (
         unverified("open", ("store/",), _open, 120),
         of("info", ("store/",), _command("info store --json"), 40),
-        of("verify", ("store/",), _command("verify store"), 40),
+        of("verify", ("store/",), _command("verify store"), 40, writes=True),
         of("export", ("store/",), _command("export store --format csv --out new.csv", "new.csv"), 15),
         of("export pyg", ("store/",), _command("export store --format pyg --out new", "new"), 10),
         *(of(f"score {name}", ("store/", f"{name}/"), _score(name), 8) for name in VARIANTS),
         unverified("score unverified", ("store/", "gtea/"), _score("gtea", "--no-verify"), 15),
         unverified("score some", ("store/", "hybrid/", "accounts.csv"), _score("hybrid", _SOME), 6),
         unverified("score pairs", ("store/", "links/", "pairs.csv"), _score("links", _PAIRS), 8),
-        of("train", ("store/", "labels.csv"), _train("--variant gtea-l+t --out new", "new"), 3),
-        of("append", ("store/", "more.csv"), _command("append store more.csv --json"), 2),
+        of("train", ("store/", "labels.csv"), _train("--variant gtea-l+t --out new", "new"), 3, writes=True),
+        of("append", ("store/", "more.csv"), _command("append store more.csv --json"), 2, writes=True),
     )
 
 
@@ -158,7 +160,7 @@ def _of_models() -> tuple[Target, ...]:
         *(of("load", name, _load(name), 30) for name in (*VARIANTS, "links")),
         *(of("score with", name, _score(name), 6, "store/") for name in VARIANTS),
         of("score with", "links", _score("links", _PAIRS), 6, "store/", "pairs.csv"),
-        Target("resume", ("run/", "store/", "labels.csv"), resume, 4, frozenset({_USAGE, _MODEL})),
+        Target("resume", ("run/", "store/", "labels.csv"), resume, 4, frozenset({_USAGE, _MODEL}), writes=True),
     )
 
 
@@ -168,6 +170,7 @@ def _of_tables() -> tuple[Target, ...]:
     new = "--time-unit s --out new --json"
     nodes = "--nodes nodes.csv --node-id account --node-features age"
     skip = "--bad-rows skip"
+    ingest = partial(of, writes=True)
     return (
         of("settings", ("settings.toml",), _settings, 150),
         of("request", ("settings.toml", "store/", "labels.csv"), _request("labels.csv", "settings.toml"), 15),
@@ -175,12 +178,12 @@ def _of_tables() -> tuple[Target, ...]:
         of("labels parquet", ("labels.parquet", "store/"), _request("labels.parquet"), 50),
         of("accounts", ("accounts.csv", "store/", "gtea/"), _score("gtea", _SOME), 10),
         of("pairs", ("pairs.csv", "store/", "links/"), _score("links", _PAIRS), 10),
-        of("ingest", ("events.csv",), _command(f"ingest events.csv {columns} {new}"), 3),
-        of("ingest and skip", ("events.csv",), _command(f"ingest events.csv {columns} {skip} {new}"), 3),
-        of("ingest tsv", ("events.tsv",), _command(f"ingest events.tsv {columns} {skip} {new}"), 2),
-        of("ingest parquet", ("events.parquet",), _command(f"ingest events.parquet {columns} {skip} {new}"), 4),
-        of("ingest jodie", ("jodie.csv",), _command(f"ingest jodie.csv --format jodie {skip} {new}"), 2),
-        of("ingest snap", ("events.txt",), _command(f"ingest events.txt --format snap {skip} {new}"), 2),
-        of("ingest nodes", ("nodes.csv", "events.csv"), _command(f"ingest events.csv {columns} {nodes} {new}"), 2),
-        of("append events", ("more.csv", "store/"), _command("append store more.csv --json"), 3),
+        ingest("ingest", ("events.csv",), _command(f"ingest events.csv {columns} {new}"), 3),
+        ingest("ingest and skip", ("events.csv",), _command(f"ingest events.csv {columns} {skip} {new}"), 3),
+        ingest("ingest tsv", ("events.tsv",), _command(f"ingest events.tsv {columns} {skip} {new}"), 2),
+        ingest("ingest parquet", ("events.parquet",), _command(f"ingest events.parquet {columns} {skip} {new}"), 4),
+        ingest("ingest jodie", ("jodie.csv",), _command(f"ingest jodie.csv --format jodie {skip} {new}"), 2),
+        ingest("ingest snap", ("events.txt",), _command(f"ingest events.txt --format snap {skip} {new}"), 2),
+        ingest("ingest nodes", ("nodes.csv", "events.csv"), _command(f"ingest events.csv {columns} {nodes} {new}"), 2),
+        of("append events", ("more.csv", "store/"), _command("append store more.csv --json"), 3, writes=True),
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.fuzz.execution import Input, Verdict, execute, make_input, result_of
-from tests.fuzz.folders import Files
+from tests.fuzz.folders import Files, Scratch, Special, read_folder
 from tests.fuzz.targets import Target
 
 from gtea.errors import DataError, StoreError
@@ -41,16 +41,16 @@ def failing(error: Exception) -> Callable[[Path], bytes]:
     ],
 )
 def test_verdicts(tmp_path: Path, run: Callable[[Path], bytes], forged: bool, verdict: Verdict) -> None:
-    expected = result_of(target(lambda folder: b"constant"), SEEDS, tmp_path / "scratch")
+    expected = result_of(target(lambda folder: b"constant"), SEEDS, Scratch(tmp_path / "scratch"))
     given = Input(target(run), {"a.csv": b"changed"}, forged)
-    outcome = execute(given, expected, tmp_path / "scratch")
+    outcome = execute(given, expected, Scratch(tmp_path / "scratch"))
     assert outcome.verdict is verdict
     assert outcome.verdict.is_finding == (verdict in (Verdict.DIFFERENT, Verdict.WRONG_CLASS, Verdict.UNCAUGHT))
 
 
 def test_another_result_may_be_where_no_digest_could_tell(tmp_path: Path) -> None:
     given = Input(target(lambda folder: b"x", tells=False), SEEDS, forged=False)
-    assert execute(given, "another", tmp_path / "scratch").verdict is Verdict.ACCEPTED
+    assert execute(given, "another", Scratch(tmp_path / "scratch")).verdict is Verdict.ACCEPTED
 
 
 def test_inputs_follow_from_their_seed_and_differ_from_the_original() -> None:
@@ -60,3 +60,10 @@ def test_inputs_follow_from_their_seed_and_differ_from_the_original() -> None:
         assert first == again
         assert all(files != {name: SEEDS[name]} for files in first)
         assert len({str(files) for files in first}) > 100
+
+
+def test_a_scratch_folder_holds_one_input_after_the_other(tmp_path: Path) -> None:
+    scratch = Scratch(tmp_path / "scratch")
+    for files in (SEEDS, {**SEEDS, "a.csv": Special.PIPE, "c/d.bin": Special.FOLDER}, {"b.json": Special.LINK}, SEEDS):
+        scratch.hold(files)
+        assert {name: found for name, found in read_folder(scratch.folder).items() if name != "c"} == files
