@@ -43,6 +43,7 @@ def test_what_is_saved_can_be_read_again() -> None:
         ("[train]\nweight_decay = inf\n", "train.weight_decay must be a finite number (got inf)"),
         ("[sampling]\nfanout = 0\n", "sampling.fanout must be at least 1 (got 0)"),
         ("[train]\nweight_decay = -1.0\n", "train.weight_decay must be at least 0 (got -1.0)"),
+        ("[sampling]\nfanout = 16385\n", "sampling.fanout must be at most 16384 (got 16385). Try 16384."),
         ("[features]\nd_random = 0\n", "features.d_random must be at least 1 (got 0). Try 1."),
         ('[features]\ntime_origin = "epoch"\n', "features.time_origin must be one of 'pair', 'calendar' (got 'epoch')"),
     ],

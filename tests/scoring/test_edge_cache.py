@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import torch
+from tests.models.documents import FACTS, metrics_of
 
 from gtea.config import read_config
 from gtea.datasets.payments import PaymentsSpec, write_payments
@@ -69,7 +70,8 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Ready:
     described = {
         "run": config.to_json(), "task": "nodes", "classes": ["a", "b"], "positive": "a", "input": vars(spec),
     }  # fmt: skip
-    saved = SavedModel(network.state_dict(), described, preprocessing.to_json(), {}, {})
+    metrics = metrics_of(["a", "b"])
+    saved = SavedModel(network.state_dict(), described, preprocessing.to_json(), metrics, FACTS)
     save_model(folder / "model", saved, "Untrained.")
     return Ready(store, folder, NodeModel.open(folder / "model", CPU))
 

@@ -149,7 +149,8 @@ def test_of_pairs_the_threshold_decides(make_store: Callable[..., Store]) -> Non
 def test_what_damaged_files_say_is_not_believed(
     make_store: Callable[..., Store], part: str, content: dict[str, Any], message: str
 ) -> None:
-    saved = dataclasses.replace(saved_model(make_store(), "nodes"), **{part: content})
+    changed: dict[str, Any] = {part: content}
+    saved = dataclasses.replace(saved_model(make_store(), "nodes"), **changed)
     with pytest.raises(ModelError, match=message):
         NodeModel(saved, CPU)
 

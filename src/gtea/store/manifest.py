@@ -10,23 +10,21 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import errno
 import hashlib
 import json
 import math
 import mmap
-import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gtea.errors import StoreError
 from gtea.runtime.json_shape import Either, Every, Natural, Pattern, Words, misshapen
+from gtea.runtime.plain_files import NotPlainError, PlainFile, open_plain
 from gtea.store.layout import (
     FORMAT_NAME,
     FORMAT_VERSION,
@@ -225,37 +223,14 @@ def map_array(folder: Path, described: dict[str, Any]) -> NDArray[Any]:
     return np.frombuffer(content, dtype=described["dtype"]).reshape(tuple(described["shape"]))
 
 
-class ArrayFile(NamedTuple):
-    """An open file of a store."""
-
-    number: int
-    """The file descriptor."""
-    size: int
-
-
 @contextlib.contextmanager
-def open_array(folder: Path, described: dict[str, Any]) -> Iterator[ArrayFile]:
+def open_array(folder: Path, described: dict[str, Any]) -> Iterator[PlainFile]:
     """Open the file of an array for reading: a regular file in the folder itself, not a link to another place."""
     try:
-        place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            number = os.open(
-                described["file"], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=place
-            )
-        finally:
-            os.close(place)
-    except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise _not_a_file(folder / described["file"]) from error
-        error.filename = str(folder / described["file"])
-        raise
-    try:
-        found = os.fstat(number)
-        if not stat.S_ISREG(found.st_mode):
-            raise _not_a_file(folder / described["file"])
-        yield ArrayFile(number, found.st_size)
-    finally:
-        os.close(number)
+        with open_plain(folder, described["file"]) as file:
+            yield file
+    except NotPlainError as error:
+        raise _not_a_file(folder / described["file"]) from error
 
 
 def _not_a_file(path: Path) -> StoreError:

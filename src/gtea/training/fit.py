@@ -27,7 +27,7 @@ from gtea.features.neighbour_labels import NeighbourLabels
 from gtea.features.preprocessing import Preprocessing, input_spec, preprocessing_for
 from gtea.models.boosted_trees import TabularModel
 from gtea.models.hybrid import Hybrid
-from gtea.models.model_folder import SavedModel, load_model, save_model
+from gtea.models.model_folder import SavedModel, load_model, parquet_file, save_model
 from gtea.models.registry import entry_of
 from gtea.nn.kernels import arithmetic
 from gtea.runtime.device import flush_denormals, loader_workers
@@ -288,5 +288,5 @@ def _saved_model(
         },
         found.correction.to_json(),
         {"threshold": None if found.threshold is None else found.threshold.to_json()},
-        found.predictions,
+        parquet_file(found.predictions),
     )
