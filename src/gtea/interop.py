@@ -54,9 +54,8 @@ def write_pyg(view: View, out: Path) -> int:
 
     data = to_pyg(view)
     content = save({name: data[name].contiguous() for name in ("src", "dst", "t", "msg")})
-    with atomic_write(out.with_suffix(".accounts.parquet")) as stream:
-        pq.write_table(pa.table({"account": view.store.accounts.to_arrow()}), stream)
-    with atomic_write(out) as stream:
+    with atomic_write(out) as stream, atomic_write(out.with_suffix(".accounts.parquet")) as accounts:
+        pq.write_table(pa.table({"account": view.store.accounts.to_arrow()}), accounts)
         stream.write(content)
     return int(data.num_events)
 

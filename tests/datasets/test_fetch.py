@@ -215,7 +215,7 @@ def test_a_full_disk_is_said_and_what_came_is_kept(home: Home, target: Path) -> 
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, hard))
     try:
-        with pytest.raises(OSError, match="File too large"):
+        with pytest.raises(StoreError, match=r"file\.csv\.part: File too large"):
             get(home, target)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

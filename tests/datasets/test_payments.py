@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ import pytest
 from numpy.typing import NDArray
 
 from gtea.datasets.payments import PaymentsSpec, generate_payments, write_payments
-from gtea.errors import UsageError
+from gtea.errors import StoreError, UsageError
 
 Array = NDArray[np.float64]
 DAY = 86_400
@@ -239,10 +240,10 @@ def test_a_failed_write_leaves_the_old_files_and_no_others(tmp_path: Path, monke
     before = [path.read_bytes() for path in write_payments(spec, tmp_path)]
 
     def disk_full(*_: object) -> None:
-        raise OSError("No space left on device")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(pacsv, "write_csv", disk_full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(StoreError, match=r"labels\.csv: No space left on device"):
         write_payments(PaymentsSpec(accounts=200, events=4_000), tmp_path)
     assert [(tmp_path / name).read_bytes() for name in ("transactions.parquet", "labels.csv")] == before
     assert len(list(tmp_path.iterdir())) == 2

@@ -249,7 +249,7 @@ main(sys.argv[1:])
     killed = subprocess.run([sys.executable, "-c", script, *words], check=False)
     assert killed.returncode == 9
     assert not out.exists()
-    assert len(list(tmp_path.glob(".e.new-*"))) == 1
+    assert len(list(tmp_path.glob(".e.gtea-*"))) == 1
     prepared(gtea, "ethereum_phishing", out, "--from", folder)
     assert list(tmp_path.glob(".e*")) == []
     assert gtea("verify", out / "store").code == 0

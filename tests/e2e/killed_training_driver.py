@@ -95,8 +95,7 @@ def moment(kind: str, chance: random.Random, folder: Path, seconds: float) -> tu
     if kind == "any time":
         return lambda: True, chance.uniform(0, seconds)
     if kind == "saving":
-        names = (".model.safetensors.new", "model.safetensors")
-        return lambda: any((folder / name).exists() for name in names), chance.uniform(0, 0.01)
+        return lambda: any(folder.glob("*model.safetensors*")), chance.uniform(0, 0.01)
     writes, enough = writes_of(folder / "checkpoint.safetensors"), chance.randint(1, 12)
     return lambda: writes() > enough, chance.uniform(0, 0.02)
 

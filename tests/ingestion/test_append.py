@@ -154,10 +154,11 @@ def test_only_one_writer_at_a_time(store_of: Make, helpers: Any) -> None:
 
 def test_what_a_killed_writer_left_is_swept(store_of: Make, helpers: Any) -> None:
     store = store_of(OLD)
-    (store.path / ".new-0000dead").mkdir()
-    (store.path / ".new-0000dead" / "half").write_text("x")
+    half = store.path / ".version.gtea-0123456789abcdef"
+    half.mkdir()
+    (half / "edge_a.bin").write_text("x")
     (store.path / "v000099").mkdir()
-    (store.path.parent / f".{store.path.name}.new-0000dead").mkdir()
+    (store.path.parent / f".{store.path.name}.gtea-0123456789abcdef").mkdir()
     append(store.path, helpers.rows_table(NEW))
     assert {entry.name for entry in store.path.iterdir()} == {"manifest.json", "data_report.json", "v000001", "v000002"}
     assert [entry.name for entry in store.path.parent.iterdir()] == [store.path.name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 from torch import nn
 
 from gtea.errors import ModelError
-from gtea.training.checkpoint import CHECKPOINT, TrainingProgress, TrainingState, load_module, save_module
+from gtea.training.checkpoint import CHECKPOINT, TREES, TrainingProgress, TrainingState, load_module, save_module
 
 
 def state(seed: int) -> TrainingState:
@@ -41,13 +42,46 @@ def test_it_goes_on_where_it_was(tmp_path: Path) -> None:
     assert all(torch.equal(a, b) for a, b in zip(first.network.parameters(), second.network.parameters(), strict=True))
 
 
+REFUSED = (
+    r": was changed, truncated, or written by an earlier gtea \([\s\S]*\)\. "
+    r"Delete it and resume again: what was in it is computed again\."
+)
+
+
 def test_nothing_there_and_something_damaged(tmp_path: Path) -> None:
     assert not state(0).load(tmp_path)
-    state(0).save(tmp_path)
+    first = state(0)
+    step(first)
+    first.progress = TrainingProgress(epoch=1, history=[{"epoch": 0, "loss": 0.5}])
+    first.save(tmp_path)
     path = tmp_path / CHECKPOINT
-    path.write_bytes(path.read_bytes()[:-5])
-    with pytest.raises(ModelError, match=r"checkpoint\.safetensors: can't be read .* Delete it to restart the run"):
-        state(0).load(tmp_path)
+    whole = path.read_bytes()
+    for damaged in (b"", whole[:5], whole[:-5], whole + b"0", whole.replace(b"sha256", b"sha512")):
+        path.write_bytes(damaged)
+        with pytest.raises(ModelError, match=rf"checkpoint\.safetensors{REFUSED}"):
+            state(0).load(tmp_path)
+
+
+@pytest.mark.parametrize("bit", [0, 5])
+def test_no_flipped_bit_goes_unnoticed(tmp_path: Path, bit: int) -> None:
+    """In the header, the weights, the optimiser or the counters: resuming would lead to other weights."""
+    first = state(0)
+    step(first)
+    first.save(tmp_path)
+    path, trees = tmp_path / CHECKPOINT, tmp_path / TREES
+    save_module(first.network, trees)
+    loads: dict[Path, Callable[[], bool]] = {
+        path: lambda: state(0).load(tmp_path),
+        trees: lambda: load_module(nn.Linear(3, 2), trees),
+    }
+    for file, load in loads.items():
+        whole = file.read_bytes()
+        for place in range(0, len(whole), 3):
+            file.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << bit)]) + whole[place + 1 :])
+            with pytest.raises(ModelError, match=REFUSED):
+                load()
+        file.write_bytes(whole)
+        assert load()
 
 
 def test_modules(tmp_path: Path) -> None:
@@ -56,5 +90,5 @@ def test_modules(tmp_path: Path) -> None:
     save_module(one, tmp_path / "m")
     assert load_module(other, tmp_path / "m")
     assert torch.equal(one.weight, other.weight)
-    with pytest.raises(ModelError, match=r"(?s)can't be read .* Delete it"):
+    with pytest.raises(ModelError, match=REFUSED):
         load_module(nn.Linear(4, 2), tmp_path / "m")

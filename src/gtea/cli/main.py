@@ -16,7 +16,8 @@ from typing import NoReturn
 import click
 
 from gtea.cli.output import printable
-from gtea.errors import GteaError, StoreError
+from gtea.errors import GteaError
+from gtea.runtime.disk_errors import system_error
 
 # Name -> module and one line of help. Modules are imported when their command runs, so that --help is quick.
 _COMMANDS = {
@@ -113,16 +114,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         code = 0
     except GteaError as error:
         code = _report(error, error.exit_code, debug)
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        code = _report(StoreError(f"{where}{error.strerror or error}. Check space and permissions."), 4, debug)
-    except Exception as error:  # a bug is reported, not thrown at the user
-        code = _report(
-            error,
-            1,
-            debug,
-            f"this is a bug in gtea ({type(error).__name__}). Run with --debug and report it: ",
-        )
+    except Exception as error:
+        found = system_error(error)
+        if found is not None:
+            found.__cause__ = error  # for --debug
+            code = _report(found, found.exit_code, debug)
+        else:  # a bug is reported, not thrown at the user
+            prefix = f"this is a bug in gtea ({type(error).__name__}). Run with --debug and report it: "
+            code = _report(error, 1, debug, prefix)
     sys.exit(code)
 
 

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from gtea.errors import DataError, StoreError, UsageError
+from gtea.runtime.disk_errors import disk_error
 from gtea.runtime.files import atomic_write, locked, sync_folder, write_json
 
 _TIMEOUT = 60.0
@@ -120,9 +121,22 @@ class _Part:
 
     def begin(self, url: str, mark: str | None, total: int | None) -> None:
         """Discard the partial download, and start one version of the file from the first byte."""
-        self.path.write_bytes(b"")
+        self.path.unlink(missing_ok=True)
+        self.path.touch(exist_ok=False)
         self.url, self.mark, self.total = url, mark, total
         write_json(self._about, {"url": url, "mark": mark, "total": total})
+
+    @contextlib.contextmanager
+    def appended(self) -> Iterator[IO[bytes]]:
+        """Yield a stream to the end of the partial download. Whatever is put in its place, a link is not followed."""
+        try:
+            with os.fdopen(os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW), "ab") as stream:
+                yield stream
+        except OSError as error:
+            found = disk_error(error, self.path, self.size)
+            if found is None:
+                raise
+            raise found from error
 
     def move_to(self, target: Path) -> None:
         self.path.replace(target)
@@ -177,7 +191,7 @@ def _attempt(wanted: Wanted, part: _Part, progress: Callable[[str, float | None]
                 f"{wanted.url}: must be {wanted.size:,} bytes (got {part.total:,}). The file has changed; if it is "
                 "the one you want, pass its digest with --sha256."
             )
-        with part.path.open("ab") as stream:
+        with part.appended() as stream:
             for chunk in _chunks(response):
                 stream.write(chunk)
                 received += len(chunk)

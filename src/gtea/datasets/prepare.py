@@ -26,9 +26,9 @@ from gtea.errors import DataError, StoreError, UsageError
 from gtea.ingestion.ingest import ingest
 from gtea.ingestion.snap_files import read_snap_layout
 from gtea.ingestion.table_files import read_layout
-from gtea.runtime.files import atomic_write, sync_folder, write_json
+from gtea.runtime.files import atomic_write, write_json
 from gtea.runtime.progress import Progress, no_progress
-from gtea.store.publish import scratch_for
+from gtea.store.publish import move_into_place, scratch_for
 from gtea.store.store import Store
 from gtea.tasks.labels import Labels, class_counts, read_labels
 from gtea.tasks.link_split import LinkProtocol, split_links, with_negatives
@@ -74,8 +74,7 @@ def prepare(
         left_out = {} if copy.labels is None else _write_labels(dataset, copy.labels, store, draft / LABELS)
         facts = _describe(dataset, draft, out, protocol, sources, left_out)
         write_json(draft / FACTS, facts)
-        draft.rename(out)
-        sync_folder(out.parent)
+        move_into_place(draft, out)
     return facts
 
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from gtea.errors import UsageError
-from gtea.runtime.files import atomic_write
+from gtea.runtime.files import atomic_write, locked
 
 # 32 bits are enough, and take half the memory
 Ints = NDArray[np.int32]
@@ -94,11 +94,17 @@ def transaction_tables(events: Events, ids: pa.Array) -> Iterator[pa.Table]:
 def write_files(tables: Iterator[pa.Table], labels: pa.Table, out: Path) -> tuple[Path, Path]:
     """Write ``out/transactions.parquet`` and ``out/labels.csv`` and return their paths.
 
-    Both are written to temporary files and renamed, so that a reader never sees an incomplete file.
+    Both are written to temporary files and renamed, so that a reader never sees an incomplete file. The folder is
+    locked: the labels of one process must not end up with the transactions of another.
     """
     _make_folder(out)
     paths = out / "transactions.parquet", out / "labels.csv"
-    with atomic_write(paths[0]) as transactions_file, atomic_write(paths[1]) as labels_file:
+    busy = UsageError(f"{out}: another gtea process is writing there. Wait for it, or choose another --out.")
+    with (
+        locked(out, busy),
+        atomic_write(paths[0]) as transactions_file,
+        atomic_write(paths[1]) as labels_file,
+    ):
         _write_parquet(tables, transactions_file)
         pacsv.write_csv(labels, labels_file, pacsv.WriteOptions(quoting_style="none"))
     return paths

@@ -21,7 +21,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gtea.errors import DataError, GteaError, UsageError
+from gtea.errors import DataError, UsageError
+from gtea.runtime.disk_errors import disk_error
 from gtea.runtime.progress import Progress, no_progress
 
 # DuckDB's limit covers its own buffers. The rest of the budget is for Arrow batches in flight and the
@@ -167,19 +168,25 @@ class Workbench:
 
 @contextlib.contextmanager
 def _translated_errors() -> Iterator[None]:
-    """Convert DuckDB's and Arrow's errors about files and limits to gtea's own."""
+    """Convert DuckDB's and Arrow's errors about inputs and limits to gtea's own."""
     try:
         yield
-    except GteaError:
-        raise
-    except duckdb.OutOfMemoryException as error:
-        raise UsageError(
-            f"--memory: too small for this input ({_first_line(error)}). Try a larger size, such as 8GB."
-        ) from error
-    except (duckdb.IOException, duckdb.InvalidInputException, duckdb.PermissionException) as error:
-        raise DataError(f"input: can't be read ({_first_line(error)}). Check that the files are complete.") from error
-    except pa.ArrowInvalid as error:
-        raise DataError(f"input: can't be read ({_first_line(error)}). Check that the data are complete.") from error
+    except (duckdb.Error, pa.ArrowInvalid) as error:
+        # A full disk is not a matter of the input or of --memory. Who made the folder knows what to say.
+        if disk_error(error) is not None:
+            raise
+        match error:
+            case duckdb.OutOfMemoryException():
+                raise UsageError(
+                    f"--memory: too small for this input ({_first_line(error)}). Try a larger size, such as 8GB."
+                ) from error
+            case duckdb.IOException() | duckdb.InvalidInputException() | duckdb.PermissionException():
+                what = "Check that the files are complete"
+            case pa.ArrowInvalid():
+                what = "Check that the data are complete"
+            case _:
+                raise
+        raise DataError(f"input: can't be read ({_first_line(error)}). {what}.") from error
 
 
 def _first_line(error: BaseException) -> str:

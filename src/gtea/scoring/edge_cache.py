@@ -21,7 +21,7 @@ from safetensors.torch import save
 
 from gtea.errors import StoreError, UsageError
 from gtea.models.model_folder import SavedModel
-from gtea.runtime.files import atomic_write, locked, write_json
+from gtea.runtime.files import atomic_write, holds_only_drafts, locked, write_json
 from gtea.scoring.edge_pass import EdgeRows
 from gtea.store.store import Store
 
@@ -112,7 +112,7 @@ def model_digest(saved: SavedModel) -> str:
 def _check_manifest(folder: Path, expected: dict[str, Any]) -> None:
     manifest = folder / _MANIFEST
     if not manifest.exists():
-        if any(entry.name != f".{_MANIFEST}.new" for entry in folder.iterdir()):
+        if not holds_only_drafts(manifest):
             raise UsageError(
                 f"--cache {folder}: must be empty or a cache of gtea (got other files). Choose another folder."
             )

@@ -106,23 +106,25 @@ def train_task(task: Task[Network], listener: TrainingListener, *, resume: bool 
     Resuming a finished run returns its model. The files are not written again: a crash could corrupt a complete model.
     """
     started = time.monotonic()
-    _check_folder(task, resume=resume)
-    if resume and run_record.finished(task.folder):
+    with run_record.running_in(task.folder):
+        _check_folder(task, resume=resume)
+        if resume and run_record.finished(task.folder):
+            run_record.discard_checkpoint(task.folder)
+            return load_model(task.folder)
+        run = _fit(task, listener, resume=resume)
+        final = _refit_trees(task, run) if task.config.train.refit_trees else run.fitted
+        evaluation = task.evaluate(run.fitted, final)
+        model = task.with_decisions(_saved_model(task, run, final, evaluation, time.monotonic() - started))
+        save_model(task.folder, model, model_card(model), reliability_figure(model))
         run_record.discard_checkpoint(task.folder)
-        return load_model(task.folder)
-    run = _fit(task, listener, resume=resume)
-    final = _refit_trees(task, run) if task.config.train.refit_trees else run.fitted
-    evaluation = task.evaluate(run.fitted, final)
-    model = task.with_decisions(_saved_model(task, run, final, evaluation, time.monotonic() - started))
-    save_model(task.folder, model, model_card(model), reliability_figure(model))
-    run_record.discard_checkpoint(task.folder)
-    return model
+        return model
 
 
 def train_for_validation(task: Task[Network], listener: TrainingListener, *, resume: bool = False) -> TrainingProgress:
     """Train and validate only. The test part is not scored, and no model is saved."""
-    _check_folder(task, resume=resume)
-    return _fit(task, listener, resume=resume).progress
+    with run_record.running_in(task.folder):
+        _check_folder(task, resume=resume)
+        return _fit(task, listener, resume=resume).progress
 
 
 def run_identity(task: Task[Network]) -> run_record.RunIdentity:

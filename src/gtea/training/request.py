@@ -26,6 +26,7 @@ from gtea.training.link_task import LinkTask
 from gtea.training.loop import TrainingListener
 from gtea.training.node_task import NodeTask
 from gtea.training.results import FoldsResult, MeanAndStd, TrainingResult
+from gtea.training.run_record import RUN, running_in
 
 
 @dataclass(frozen=True)
@@ -196,32 +197,32 @@ def run_folds(
 ) -> FoldsResult:
     """Train one model per fold, and report the mean and standard deviation of each metric. Finished folds are kept."""
     folder = _folder(out, resume)
-    if resume is None and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder}: exists. Continue with --resume, or choose another --out.")
-    folds = request.folds(k)
-    results, warnings = [], []
-    for number, split in enumerate(folds):
-        fold_folder = folder / f"fold-{number + 1}"
-        resumed = (fold_folder / "run.json").exists()
-        model = train_task(request.task_for(split, fold_folder), listener, resume=resumed)
-        results.append(model.metrics["test"])
-        if number == 0:
-            warnings = model.metrics.get("warnings", [])
-    test: dict[str, MeanAndStd] = {}
+    with running_in(folder):
+        if resume is None and any(folder.iterdir()):
+            raise UsageError(f"{folder}: exists. Continue with --resume, or choose another --out.")
+        tasks = [
+            request.task_for(split, folder / f"fold-{number}") for number, split in enumerate(request.folds(k), start=1)
+        ]
+        each = [train_task(task, listener, resume=(task.folder / RUN).exists()).metrics for task in tasks]
+        summary = FoldsResult(
+            out=str(folder),
+            folds=k,
+            test=_mean_metrics([metrics["test"] for metrics in each]),
+            each=[metrics["test"] for metrics in each],
+            labels=request.labels.report,
+            split={"left_out": tasks[0].split.left_out},
+            warnings=each[0].get("warnings", []),
+        )
+        write_json(folder / "folds.json", dict(summary))
+    return summary
+
+
+def _mean_metrics(results: list[dict[str, float]]) -> dict[str, MeanAndStd]:
+    found: dict[str, MeanAndStd] = {}
     for name in results[0]:
         mean, std = mean_and_std([result[name] for result in results])
-        test[name] = {"mean": mean, "std": std}
-    summary = FoldsResult(
-        out=str(folder),
-        folds=k,
-        test=test,
-        each=results,
-        labels=request.labels.report,
-        split={"left_out": folds[0].left_out},
-        warnings=warnings,
-    )
-    write_json(folder / "folds.json", dict(summary))
-    return summary
+        found[name] = {"mean": mean, "std": std}
+    return found
 
 
 def _folder(out: str | None, resume: str | None) -> Path:

@@ -7,6 +7,7 @@ import importlib.metadata
 import json
 import platform
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import torch
 
 from gtea.errors import ModelError, UsageError
 from gtea.models.model_folder import MANIFEST
-from gtea.runtime.files import draft_of, write_json
+from gtea.runtime.files import holds_only_drafts, locked, write_json
 from gtea.training.checkpoint import CHECKPOINT, TREES
 
 RUN = "run.json"
@@ -38,9 +39,15 @@ class RunIdentity:
         return dataclasses.asdict(self)
 
 
+def running_in(folder: Path) -> AbstractContextManager[int]:
+    """Hold the lock of a run's folder: two processes in it would mix their files. Creates the folder."""
+    busy = UsageError(f"{folder}: another gtea process is training there. Wait for it, or choose another --out.")
+    return locked(folder, busy)
+
+
 def require_free(folder: Path) -> None:
     """Raise if the folder is not empty."""
-    if folder.exists() and not _is_free(folder):
+    if folder.exists() and not holds_only_drafts(folder / RUN):
         if (folder / RUN).exists() and not finished(folder):
             raise UsageError(
                 f"{folder}: holds a run that has not finished. Continue it with --resume, or choose another --out."
@@ -49,8 +56,7 @@ def require_free(folder: Path) -> None:
 
 
 def begin(folder: Path, run: RunIdentity) -> None:
-    """Create the folder of a new run."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write the identity of a new run into its folder."""
     write_json(folder / RUN, {**run.to_json(), "versions": versions()})
 
 
@@ -112,11 +118,6 @@ def _with_decisions(stored: Mapping[str, Any], task: Mapping[str, Any]) -> dict[
         return dict(stored)
     others = {name: value for name, value in before.items() if name != "decisions"}
     return {**stored, "task": others | {name: task[name] for name in ("decisions",) if name in task}}
-
-
-def _is_free(folder: Path) -> bool:
-    """Return whether a folder is empty, except for the draft of a run that was killed at its start."""
-    return folder.is_dir() and all(entry.name == draft_of(folder / RUN).name for entry in folder.iterdir())
 
 
 def _differences(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str) -> list[tuple[str, Any, Any]]:

@@ -18,9 +18,9 @@ from gtea.datasets.payments import PaymentsSpec, write_payments
 from gtea.datasets.prepare import FACTS, LABELS, STORE
 from gtea.datasets.world import WorldSpec, write_world
 from gtea.ingestion.ingest import ingest
-from gtea.runtime.files import sync_folder, write_json
+from gtea.runtime.files import write_json
 from gtea.runtime.progress import Progress
-from gtea.store.publish import scratch_for
+from gtea.store.publish import move_into_place, scratch_for
 
 PAYMENTS = "payments"
 TINY_WORLD = "world:tiny"
@@ -77,8 +77,7 @@ def generate(name: str, folder: Path, progress: Progress) -> None:
         progress(f"generating {name}", None)
         _write(spec, draft, progress)
         write_json(draft / FACTS, facts)
-        draft.rename(folder)
-        sync_folder(folder.parent)
+        move_into_place(draft, folder)
 
 
 def _facts_in(folder: Path) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from gtea.errors import GteaError
+from gtea.runtime.disk_errors import system_error
 
 if TYPE_CHECKING:
     from gtea.experiments.runs.jobs import Job
@@ -65,11 +66,12 @@ def handle_request(request: dict[str, Any], responses: TextIO) -> None:
         outcome = run_job(_job(request["job"]), Path(request["out"]), on_report)
     except GteaError as error:
         send({"error": _error_class(error), "message": str(error)})
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        send({"error": "StoreError", "message": f"{where}{error.strerror or error}. Check space and permissions."})
-    except Exception as error:  # a bug: the parent raises it as its own
-        send({"error": None, "message": f"{type(error).__name__}: {error} (use --jobs 1 for a traceback)"})
+    except Exception as error:
+        found = system_error(error)
+        if found is not None:
+            send({"error": _error_class(found), "message": str(found)})
+        else:  # a bug: the parent raises it as its own
+            send({"error": None, "message": f"{type(error).__name__}: {error} (use --jobs 1 for a traceback)"})
     else:
         send({"outcome": dataclasses.asdict(outcome)})
 

@@ -80,8 +80,8 @@ def tune(
     """
     propose = proposer(search.kind, search.space)
     task: Task[Any] = request.once(out)
-    search_record.begin_or_resume(out, {**search.to_json(), **run_identity(task).to_json()}, resume=resume)
     with locked(out, search_record.busy_error(out)):
+        search_record.begin_or_resume(out, {**search.to_json(), **run_identity(task).to_json()}, resume=resume)
         trials = read_trials(out)
         search_record.remove_completed_runs(out, len(trials))
         while len(trials) < search.num_trials:

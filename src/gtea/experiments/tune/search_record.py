@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from gtea.errors import ModelError, UsageError
-from gtea.runtime.files import draft_of, write_json
+from gtea.runtime.files import holds_only_drafts, write_json
 from gtea.training.run_record import require_same, versions
 
 _SEARCH = "tune.json"
@@ -32,7 +32,7 @@ def begin_or_resume(out: Path, search: Mapping[str, Any], *, resume: bool) -> No
     if resume and (out / _SEARCH).exists():
         require_same(out, _read(out / _SEARCH), search)
         return
-    if out.exists() and not _is_free(out):
+    if out.exists() and not holds_only_drafts(out / _SEARCH):
         if (out / _SEARCH).exists():
             raise UsageError(f"{out}: already holds a search. Continue it with --resume, or choose another --out.")
         raise UsageError(f"{out}: already exists. Choose another --out.")
@@ -63,8 +63,3 @@ def _read(path: Path) -> dict[str, Any]:
         return dict(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
         raise ModelError(f"{path}: can't be read ({error}). Start the search again in another folder.") from error
-
-
-def _is_free(out: Path) -> bool:
-    """Whether a folder is empty, apart from the draft of a search that was killed at its start."""
-    return out.is_dir() and all(entry.name == draft_of(out / _SEARCH).name for entry in out.iterdir())
