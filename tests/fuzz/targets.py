@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import torch
 from tests.fuzz.folders import Files
-from tests.fuzz.forging import forge_model, forge_store
+from tests.fuzz.forging import forge_model, forge_run, forge_store
 from tests.fuzz.seeds import QUICK, VARIANTS
 
 Run = Callable[[Path], bytes]
@@ -156,11 +156,14 @@ def _of_models() -> tuple[Target, ...]:
         return Target(f"{kind} {name}", (f"{name}/", *needs), run, weight, frozenset({_MODEL}), forge=forge)
 
     resume = _train("--variant hybrid --resume run", "run")
+    forge = partial(forge_run, folder="run/")
     return (
         *(of("load", name, _load(name), 30) for name in (*VARIANTS, "links")),
         *(of("score with", name, _score(name), 6, "store/") for name in VARIANTS),
         of("score with", "links", _score("links", _PAIRS), 6, "store/", "pairs.csv"),
-        Target("resume", ("run/", "store/", "labels.csv"), resume, 4, frozenset({_USAGE, _MODEL}), writes=True),
+        Target(
+            "resume", ("run/", "store/", "labels.csv"), resume, 4, frozenset({_USAGE, _MODEL}), writes=True, forge=forge
+        ),
     )
 
 

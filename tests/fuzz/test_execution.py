@@ -64,6 +64,7 @@ def test_inputs_follow_from_their_seed_and_differ_from_the_original() -> None:
 
 def test_a_scratch_folder_holds_one_input_after_the_other(tmp_path: Path) -> None:
     scratch = Scratch(tmp_path / "scratch")
-    for files in (SEEDS, {**SEEDS, "a.csv": Special.PIPE, "c/d.bin": Special.FOLDER}, {"b.json": Special.LINK}, SEEDS):
+    strange: Files = {**SEEDS, "a.csv": Special.PIPE, "c/d.bin": Special.FOLDER}
+    for files in (SEEDS, strange, Files({"b.json": Special.LINK}), SEEDS):
         scratch.hold(files)
         assert {name: found for name, found in read_folder(scratch.folder).items() if name != "c"} == files

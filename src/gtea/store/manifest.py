@@ -14,6 +14,7 @@ import hashlib
 import json
 import math
 import mmap
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -136,11 +137,13 @@ def read_manifest(store: Path) -> Manifest:
     """Read and validate a store's manifest."""
     path = store / MANIFEST
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError) as error:
-        remedy = "Make one with gtea ingest." if not store.exists() else "Check the path."
-        raise StoreError(f"{store}: is not a store (it has no {MANIFEST}). {remedy}") from error
+        # A user may name a store through a link. Its files are files.
+        with open_plain(store, MANIFEST, through_link=True) as file, os.fdopen(os.dup(file.number), "rb") as stream:
+            content = json.loads(stream.read())
     except (OSError, ValueError, RecursionError) as error:
+        if isinstance(error, FileNotFoundError) or not store.is_dir():
+            remedy = "Make one with gtea ingest." if not store.exists() else "Check the path."
+            raise StoreError(f"{store}: is not a store (it has no {MANIFEST}). {remedy}") from error
         raise StoreError(f"{path}: can't be read ({error}). {_RESTORE}") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT_NAME:
         raise StoreError(f"{path}: is not the manifest of a gtea store. Check the path.")
