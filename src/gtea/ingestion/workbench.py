@@ -119,14 +119,18 @@ class Workbench:
         """Make Arrow data visible to SQL as a table. Nothing is copied."""
         self._connection.register(name, data)
 
-    def run(self, sql: str, stage: str = "") -> None:
-        """Execute a statement and discard its result."""
-        with _translated_errors(), self._polled(stage):
+    def run(self, sql: str, stage: str = "", *, source: str = "") -> None:
+        """Execute a statement and discard its result.
+
+        Args:
+            source: The name of the input that the statement reads, if it reads one: what fails then is its fault.
+        """
+        with _translated_errors(source), self._polled(stage):
             self._connection.execute(sql)
 
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """All rows of a small result."""
-        with _translated_errors():
+    def rows(self, sql: str, *, source: str = "") -> list[tuple[Any, ...]]:
+        """All rows of a small result. ``source`` is the name of the input that is read, if any."""
+        with _translated_errors(source):
             return self._connection.execute(sql).fetchall()
 
     def row(self, sql: str) -> tuple[Any, ...]:
@@ -165,9 +169,18 @@ class Workbench:
         self._progress(stage, 1.0)
 
 
+def unreadable(source: str, error: BaseException) -> DataError:
+    """The error for an input that DuckDB or Arrow can't read."""
+    return DataError(f"{source}: can't be read ({_first_line(error)}). Check that the file is complete.")
+
+
 @contextlib.contextmanager
-def _translated_errors() -> Iterator[None]:
-    """Convert DuckDB's and Arrow's errors about files and limits to gtea's own."""
+def _translated_errors(source: str = "") -> Iterator[None]:
+    """Convert DuckDB's and Arrow's errors about files and limits to gtea's own.
+
+    Whatever DuckDB raises while it reads an input is an error of that input: for damaged files it uses any of its
+    classes, internal errors among them.
+    """
     try:
         yield
     except GteaError:
@@ -176,10 +189,12 @@ def _translated_errors() -> Iterator[None]:
         raise UsageError(
             f"--memory: too small for this input ({_first_line(error)}). Try a larger size, such as 8GB."
         ) from error
-    except (duckdb.IOException, duckdb.InvalidInputException, duckdb.PermissionException) as error:
-        raise DataError(f"input: can't be read ({_first_line(error)}). Check that the files are complete.") from error
-    except pa.ArrowInvalid as error:
-        raise DataError(f"input: can't be read ({_first_line(error)}). Check that the data are complete.") from error
+    except (duckdb.IOException, duckdb.InvalidInputException, duckdb.PermissionException, pa.ArrowInvalid) as error:
+        raise unreadable(source or "input", error) from error
+    except duckdb.Error as error:
+        if source:
+            raise unreadable(source, error) from error
+        raise
 
 
 def _first_line(error: BaseException) -> str:
