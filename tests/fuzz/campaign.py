@@ -30,6 +30,22 @@ from tests.fuzz.folders import Files, Scratch, read_folder
 from tests.fuzz.seeds import make_seeds
 from tests.fuzz.targets import Target, targets
 
+import gtea.cli.append
+import gtea.cli.export
+import gtea.cli.info
+import gtea.cli.ingest
+import gtea.cli.score
+import gtea.cli.train
+import gtea.cli.verify
+import gtea.ingestion.append
+import gtea.ingestion.ingest
+import gtea.interop
+import gtea.scoring.table
+import gtea.store.export
+import gtea.store.info
+import gtea.training.request
+import gtea.training.tensorboard  # noqa: F401  once here, and not in each child
+
 
 def main() -> int:
     """Run a campaign, or replay a finding."""

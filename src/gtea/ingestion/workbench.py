@@ -120,14 +120,18 @@ class Workbench:
         """Make Arrow data visible to SQL as a table. Nothing is copied."""
         self._connection.register(name, data)
 
-    def run(self, sql: str, stage: str = "") -> None:
-        """Execute a statement and discard its result."""
-        with _translated_errors(), self._polled(stage):
+    def run(self, sql: str, stage: str = "", *, source: str = "") -> None:
+        """Execute a statement and discard its result.
+
+        Args:
+            source: The name of the input that the statement reads, if it reads one: what fails then is its fault.
+        """
+        with _translated_errors(source), self._polled(stage):
             self._connection.execute(sql)
 
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """All rows of a small result."""
-        with _translated_errors():
+    def rows(self, sql: str, *, source: str = "") -> list[tuple[Any, ...]]:
+        """All rows of a small result. ``source`` is the name of the input that is read, if any."""
+        with _translated_errors(source):
             return self._connection.execute(sql).fetchall()
 
     def row(self, sql: str) -> tuple[Any, ...]:
@@ -166,9 +170,18 @@ class Workbench:
         self._progress(stage, 1.0)
 
 
+def unreadable(source: str, error: BaseException) -> DataError:
+    """The error for an input that DuckDB or Arrow can't read."""
+    return DataError(f"{source}: can't be read ({_first_line(error)}). Check that the file is complete.")
+
+
 @contextlib.contextmanager
-def _translated_errors() -> Iterator[None]:
-    """Convert DuckDB's and Arrow's errors about inputs and limits to gtea's own."""
+def _translated_errors(source: str = "") -> Iterator[None]:
+    """Convert DuckDB's and Arrow's errors about files and limits to gtea's own.
+
+    Whatever DuckDB raises while it reads an input is an error of that input: for damaged files it uses any of its
+    classes, internal errors among them.
+    """
     try:
         yield
     except (duckdb.Error, pa.ArrowInvalid) as error:
@@ -181,12 +194,12 @@ def _translated_errors() -> Iterator[None]:
                     f"--memory: too small for this input ({_first_line(error)}). Try a larger size, such as 8GB."
                 ) from error
             case duckdb.IOException() | duckdb.InvalidInputException() | duckdb.PermissionException():
-                what = "Check that the files are complete"
+                raise unreadable(source or "input", error) from error
             case pa.ArrowInvalid():
-                what = "Check that the data are complete"
-            case _:
-                raise
-        raise DataError(f"input: can't be read ({_first_line(error)}). {what}.") from error
+                raise unreadable(source or "input", error) from error
+            case _ if source:
+                raise unreadable(source, error) from error
+        raise
 
 
 def _first_line(error: BaseException) -> str:
