@@ -10,6 +10,7 @@ they start from.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import os
 import random
@@ -46,6 +47,8 @@ import gtea.store.info
 import gtea.training.request
 import gtea.training.tensorboard  # noqa: F401  once here, and not in each child
 
+_SAYS_EVERY = 60.0
+
 
 def main() -> int:
     """Run a campaign, or replay a finding."""
@@ -55,7 +58,8 @@ def main() -> int:
             print(f"{asked.replay}: {replay(asked.replay, Scratch(Path(at) / 'scratch'))}")
             return 0
         campaign = Campaign(asked.seed, _chosen(asked.only), Path(at))
-        campaign.run(60 * asked.minutes, asked.executions, Findings(asked.out))
+        with contextlib.suppress(KeyboardInterrupt):
+            campaign.run(60 * asked.minutes, asked.executions, Findings(asked.out))
         print("\n".join(campaign.report()))
         return 1 if campaign.findings.counts else 0
 
@@ -79,6 +83,7 @@ class Campaign:
         numbers = itertools.takewhile(
             lambda number: time.monotonic() < started + seconds and number != executions, itertools.count()
         )
+        said = started
         for number, outcome in in_children(self._work, numbers):
             target, now = self._target(number), time.monotonic()
             self._counts[target.name][outcome.verdict] += 1
@@ -86,6 +91,9 @@ class Campaign:
             before = now
             if outcome.verdict.is_finding:
                 self.findings.add(self._input(number), outcome, self._seeds)
+            if now > said + _SAYS_EVERY:
+                said = now
+                print(f"{number + 1:,} executions, {sum(self.findings.counts.values()):,} findings", flush=True)
 
     def report(self) -> Iterator[str]:
         """A line for each target, the total, and the findings."""

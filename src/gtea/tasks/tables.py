@@ -142,10 +142,10 @@ def _parquet(path: Path) -> TextTable:
         # Not pq.read_table: it adds a column for every parent folder named key=value.
         with pq.ParquetFile(path) as file:
             table = file.read()
-    except (pa.ArrowException, OSError) as error:
+        return TextTable(path.name, tuple(table.column_names), tuple(table.columns), path)
+    except (pa.ArrowException, ValueError, OSError) as error:  # ValueError: names that are not UTF-8
         first = str(error).splitlines()[0]
         raise DataError(f"{path.name}: can't be read as Parquet ({first}). Check that the file is whole.") from error
-    return TextTable(path.name, tuple(table.column_names), tuple(table.columns), path)
 
 
 def _frame(frame: Any, name: str) -> TextTable:
