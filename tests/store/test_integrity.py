@@ -153,3 +153,37 @@ def test_a_folder_in_place_of_a_file_is_a_fault(store: Store) -> None:
     path.mkdir()
     (fault,) = digest_faults(path.parent, "edge_a", store.manifest.arrays["edge_a"])
     assert "must be a regular file" in fault
+
+
+@pytest.mark.parametrize(
+    ("array", "words"),
+    [
+        ("event_features", ("export", "--format", "csv", "--out", "out.csv")),
+        ("edge_offset", ("info",)),
+        ("event_time", ("train", "--labels", "none.csv", "--out", "model")),
+        ("event_time", ("tune", "--labels", "none.csv", "--out", "tuned")),
+        ("event_time", ("evaluate", "model", "--labels", "none.csv", "--verify")),
+    ],
+)
+def test_commands_refuse_damage_before_anything_else(
+    store: Store, array: str, words: tuple[str, ...], gtea: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files that don't exist are not what is wrong."""
+    monkeypatch.chdir(store.path.parent)
+    path = store.path / store.manifest.folder / f"{array}.bin"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    command, *rest = words
+    model = [rest.pop(0)] if command == "evaluate" else []
+    done = gtea(command, *model, store.path, *rest)
+    assert done.code == 4
+    assert f"is damaged: {array}: the content of {array}.bin has changed" in done.err
+
+
+def test_export_reads_damaged_stores_if_told_to(store: Store, gtea: Callable[..., Any]) -> None:
+    path = store.path / store.manifest.folder / "event_features.bin"
+    path.write_bytes(bytes(path.stat().st_size))
+    out = store.path.with_name("out.csv")
+    assert gtea("export", store.path, "--no-verify", "--format", "csv", "--out", out).code == 0
+    assert out.read_text().splitlines()[1].endswith('0,"p"')
