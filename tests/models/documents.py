@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,11 +22,12 @@ CONFIG: dict[str, Any] = {
     "run": RunConfig(ModelConfig(family="tree")).to_json(),
 }
 _SCALER = ColumnScaler(("gap",), (0.0,), (0.0,), (1.0,))
-PREPROCESSING = Preprocessing(
+_FITTED = Preprocessing(
     TimeScaler(0, 1, 2.0, steps=True),
     EventPreprocessing(_SCALER, ()),
     NodePreprocessing(("statistics",), None, _SCALER, 0),
-).to_json()
+)
+PREPROCESSING: dict[str, Any] = json.loads(json.dumps(_FITTED.to_json()))
 
 
 def metrics_of(classes: Sequence[str] | None) -> dict[str, Any]:

@@ -200,6 +200,13 @@ def metrics_faults(content: Any, config: Mapping[str, Any]) -> Iterator[str]:
     if fault is not None:
         yield fault
         return
+    if ("test" in content) != ("test" in content["split"]):
+        yield "metrics.test must be given if there is a test part, and only then"
+    if "against_trees" in content and not {"test", "test_trees_alone"} <= set(content):
+        yield "metrics.against_trees must stand beside metrics.test and metrics.test_trees_alone"
+    ranked = "precision_at_100" in content.get("test", {}) or "precision_at_positives" in content.get("test", {})
+    if "test" in content and config["task"] == "nodes" and config["positive"] is not None and not ranked:
+        yield "metrics.test must have precision_at_100 or precision_at_positives"
     curves = [stage.get("reliability") for part in content.get("calibration", {}).values() for stage in part.values()]
     for curve in curves:
         if curve is not None and (not curve["counts"] or len({len(column) for column in curve.values()}) != 1):
@@ -209,7 +216,7 @@ def metrics_faults(content: Any, config: Mapping[str, Any]) -> Iterator[str]:
 def _metrics_shape(config: Mapping[str, Any]) -> Record:
     """The shape of metrics.json for a task. Models of two classes have metrics of rankings, too."""
     accounts, two = config["task"] == "nodes", len(config.get("classes", (0, 1))) == 2
-    names = ("accuracy", "macro_f1", *(("average_precision", "prevalence") if two else ()))
+    names = ("accuracy", "macro_f1", *(("prevalence", "average_precision") if two else ()))
     metrics = Record(dict.fromkeys(names, Number), others=Number)
     part = Record(
         {"accounts": Natural, "classes": dict.fromkeys(config["classes"], Natural)} if accounts else {"pairs": Natural},
@@ -221,6 +228,7 @@ def _metrics_shape(config: Mapping[str, Any]) -> Record:
         {"brier": Number, "reliability": {"predicted": [float], "observed": [float], "counts": [Natural]}},
     )
     stages = {"before": figures, "after": figures}
+    interval = {"difference": Number, "low": Number, "high": Number}
     unknown = {"rows": Natural, "accounts": Natural, "first": [str]}
     report = Record({}, {"unknown": unknown, "classes": Every(Natural)}, others=Either(Natural, str, None))
     return Record(
@@ -238,7 +246,7 @@ def _metrics_shape(config: Mapping[str, Any]) -> Record:
             "test": metrics,
             "test_trees_alone": metrics,
             "test_network_alone": metrics,
-            "against_trees": Every({"difference": Number, "low": Number, "high": Number}),
+            "against_trees": Record({"average_precision" if two else "accuracy": interval}, others=interval),
             "calibration": Record({"validation": stages}, {"test": stages}),
             "labels": report,
             "pairs": report,

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +45,7 @@ from gtea.models.model_documents import (
 )
 from gtea.runtime.files import atomic_write, write_json
 from gtea.runtime.json_shape import Every, Pattern, misshapen, strict_json
-from gtea.runtime.plain_files import NotPlainError, open_plain
+from gtea.runtime.plain_files import NotPlainError, read_plain
 
 _FORMAT = "gtea-model"
 FORMAT_VERSION = 6
@@ -284,23 +283,17 @@ def _version(manifest: Mapping[str, Any]) -> str:
 
 def _content(folder: Path, name: str) -> bytes:
     """Read a file of a model: a regular file of its folder, and no larger than such a file may be."""
-    path, most = folder / name, _MAX_BYTES[Path(name).suffix]
     try:
-        with open_plain(folder, name, through_link=True) as file, os.fdopen(os.dup(file.number), "rb") as stream:
-            # Not ``read(most)``, which would take that much memory for any file.
-            content = stream.read(file.size) if file.size <= most else None
+        return read_plain(folder, name, _MAX_BYTES[Path(name).suffix], through_link=True)
     except FileNotFoundError:
         raise
     except NotPlainError as error:
         raise ModelError(
-            f"{path}: must be a regular file in the folder of the model (got a link, a folder or a device). "
+            f"{folder / name}: must be a regular file in the folder of the model (got a link, a folder or a device). "
             "Put a copy of the file in its place."
         ) from error
     except OSError as error:
-        raise ModelError(f"{path}: can't be read ({error.strerror or error}). {_RESTORE}") from error
-    if content is None:
-        raise ModelError(f"{path}: must have at most {most:,} bytes. {_RESTORE}")
-    return content
+        raise ModelError(f"{folder / name}: can't be read ({error.strerror}). {_RESTORE}") from error
 
 
 def _checked(folder: Path, name: str, digest: str) -> bytes:

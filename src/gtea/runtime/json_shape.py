@@ -54,7 +54,7 @@ class Record:
         """The shape by name that a value must have to be such an object."""
         chosen = {name: shape for name, shape in self.optional.items() if name in value}
         others = {} if self.others is None else dict.fromkeys(value, self.others)
-        return {**others, **self.required, **chosen}
+        return {**self.required, **others, **chosen, **self.required}
 
 
 class Either:

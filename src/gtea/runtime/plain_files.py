@@ -56,3 +56,16 @@ def open_plain(folder: Path, name: str, *, through_link: bool = False) -> Iterat
         yield PlainFile(number, found.st_size)
     finally:
         os.close(number)
+
+
+def read_plain(folder: Path, name: str, most: int, *, through_link: bool = False) -> bytes:
+    """Read a regular file of a folder as a whole; see ``open_plain``.
+
+    Raises:
+        OSError: It can't be read, or has more than ``most`` bytes. A huge file without content costs nobody anything.
+    """
+    with open_plain(folder, name, through_link=through_link) as file, os.fdopen(os.dup(file.number), "rb") as stream:
+        if file.size > most:
+            raise OSError(errno.EFBIG, f"has more than {most:,} bytes", str(folder / name))
+        # Not ``read(most)``, which would take that much memory for any file.
+        return stream.read(file.size)
