@@ -1,10 +1,11 @@
 """Runs ``gtea train`` in children that are killed and resumed, and says what each left. For test_killed_training.py.
 
-usage: killed_training_driver.py FOLDER kills|steps|folds|workers COUNT SEED -- WORDS OF GTEA TRAIN...
+usage: killed_training_driver.py FOLDER kills|steps|folds|workers|race COUNT SEED -- WORDS OF GTEA TRAIN...
 
 Children are forked after one quiet run, when everything is imported and compiled: a try then costs a second and not
 five. They are killed with kill -9 from outside all the same; ``steps`` ends them from inside, just before the k-th
-operation on a file, for every k there is. One JSON line a run goes to standard output.
+operation on a file, for every k there is; ``race`` starts two in one folder. One JSON line a run goes to standard
+output.
 """
 
 from __future__ import annotations
@@ -163,6 +164,20 @@ def folds(words: list[str], folder: Path) -> None:
         print(json.dumps({"learnt": learnt(folder / f"fold-{number}")}), flush=True)
 
 
+def race(words: list[str], folder: Path, count: int, chance: random.Random) -> None:
+    """Two trainings with seeds of their own start in one folder, up to a quarter of a second apart."""
+    for _ in range(count):
+        shutil.rmtree(folder, ignore_errors=True)
+        children = []
+        for seed in (1, 2):
+            children.append(start([*words, "--set", f"train.seed={seed}", "--out", str(folder)]))
+            time.sleep(chance.choice([0, chance.uniform(0, 0.25)]))
+        codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+        record, manifest = (json.loads((folder / name).read_text()) for name in ("run.json", "manifest.json"))
+        seeds = [record["config"]["train"]["seed"], manifest["seed"]]
+        print(json.dumps({"codes": codes, "seeds": seeds, "learnt": learnt(folder)}), flush=True)
+
+
 @contextlib.contextmanager
 def workers_in_environment(count: int) -> Iterator[None]:
     os.environ["GTEA_WORKERS"] = str(count)
@@ -188,6 +203,8 @@ def main() -> None:
         steps(words, folder / "killed")
     elif mode == "folds":
         folds(words, folder / "killed")
+    elif mode == "race":
+        race(words, folder / "raced", count, random.Random(seed))
     else:
         for workers in range(count):
             with workers_in_environment(workers):

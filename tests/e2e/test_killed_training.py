@@ -88,6 +88,15 @@ def test_neither_another_run_nor_the_number_of_workers_changes_a_byte(data: Path
 
 
 @pytest.mark.slow
+def test_of_two_trainings_in_one_folder_one_is_refused(data: Path, tmp_path: Path) -> None:
+    whole, *runs = driven(tmp_path, "race", 2, 0, words_of(data, "nodes", "train.epochs=1"))
+    for run in runs:
+        assert sorted(run["codes"]) == [0, 2]
+        assert run["seeds"] == [1, 1] if run["codes"][0] == 0 else [2, 2]
+        assert run["learnt"].keys() == whole["learnt"].keys()
+
+
+@pytest.mark.slow
 def test_killed_at_start_up_and_in_training_through_the_shell(data: Path, tmp_path: Path) -> None:
     words = words_of(data, "nodes", "train.epochs=4")
 

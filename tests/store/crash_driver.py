@@ -1,11 +1,11 @@
 """Runs ingest and append in children that die, and says what each left behind. Started by test_publish.py.
 
-usage: crash_driver.py FOLDER every-step|random COUNT SEED
+usage: crash_driver.py FOLDER every-step|random|race COUNT SEED
 
 Children are forked before DuckDB has started a thread, so that a try costs a fraction of a second. ``every-step``
 ends the child just before the k-th operation on a file (os._exit inside an audit hook), for every k there is;
-``random`` sends kill -9 after a random time, at most about as long as the work takes. One JSON line a try goes to
-standard output.
+``random`` sends kill -9 after a random time, at most about as long as the work takes; ``race`` lets two children do
+different work at the same time, and nobody dies. One JSON line a try goes to standard output.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from gtea.errors import GteaError
 from gtea.ingestion.append import append
 from gtea.ingestion.ingest import ingest
 from gtea.store.manifest import read_manifest
@@ -40,8 +41,8 @@ def table(start: int) -> pa.Table:
     })  # fmt: skip
 
 
-def build(store: Path) -> None:
-    ingest(table(0), src="s", dst="d", time="t", features=["x"], time_unit="step", out=store, overwrite=True)
+def build(store: Path, start: int = 0, *, overwrite: bool = True) -> None:
+    ingest(table(start), src="s", dst="d", time="t", features=["x"], time_unit="step", out=store, overwrite=overwrite)
 
 
 def extend(store: Path) -> None:
@@ -113,6 +114,37 @@ def attempt(
     print(json.dumps({"exit": code, "found": digest_of(store)}), flush=True)
 
 
+def race(folder: Path, count: int, first: Path, chance: random.Random) -> None:
+    """Two ingests where nothing is, two over a store, two appends: each child with events of its own."""
+    store, said = folder / "race" / "store", folder / "said"
+    for number in range(count):
+        kind = ("ingest", "overwrite", "append")[number % 3]
+        shutil.rmtree(store.parent, ignore_errors=True)
+        store.parent.mkdir()
+        if kind != "ingest":
+            shutil.copytree(first, store)
+
+        def work(start: int, kind: str = kind) -> None:
+            time.sleep(chance.uniform(0, 0.02))
+            try:
+                if kind == "append":
+                    append(store, table(start), on_duplicate="keep")
+                else:
+                    build(store, start, overwrite=kind == "overwrite")
+            except GteaError as error:
+                said.with_suffix(f".{start}").write_text(str(error))
+                raise
+
+        children = [in_child(lambda start=start: work(start)) for start in (ROWS, 2 * ROWS)]  # type: ignore[misc]
+        codes = [finished(child) for child in children]
+        words = [path.read_text() for path in folder.glob("said.*")]
+        for path in folder.glob("said.*"):
+            path.unlink()
+        left = sorted(entry.name for entry in store.parent.iterdir())
+        facts = {"kind": kind, "codes": codes, "said": words, "left": left, "found": digest_of(store)}
+        print(json.dumps(facts), flush=True)
+
+
 def main() -> None:
     folder, mode, count, seed = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     chance = random.Random(seed)
@@ -121,6 +153,9 @@ def main() -> None:
     shutil.copytree(first, both)
     assert finished(in_child(lambda: extend(both))) == 0
     print(json.dumps({"first": digest_of(first), "both": digest_of(both)}), flush=True)
+    if mode == "race":
+        race(folder, count, first, chance)
+        return
     longest = {"ingest": 0.2, "overwrite": 0.2, "append": 0.2}  # seconds until the kill; learnt below
     for number in range(count):
         # Ingest where nothing is, ingest over a store, append to a store, in turn.

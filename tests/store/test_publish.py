@@ -1,25 +1,40 @@
-"""Killed at any moment: no store, or a whole one; nothing that was finished is lost."""
+"""Killed at any moment, or two at once: no store, or a whole one; nothing that was finished is lost."""
 
 from __future__ import annotations
 
 import json
+import re
+import shutil
+import stat
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gtea.errors import StoreError
+from gtea.ingestion.append import append
+from gtea.store.publish import publish, scratch_for
+from gtea.store.store import Store
+from gtea.store.verify import verify
+
+Make = Callable[..., Store]
+EVENTS = [("a", "b", 1, 1.0)]
 DRIVER = Path(__file__).with_name("crash_driver.py")
 
 
-def outcomes(folder: Path, mode: str, count: int, seed: int) -> Counter[str]:
+def driven(folder: Path, mode: str, count: int, seed: int) -> list[dict[str, Any]]:
     command = [sys.executable, str(DRIVER), str(folder), mode, str(count), str(seed)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-    lines: list[dict[str, Any]] = [json.loads(line) for line in run.stdout.splitlines()]
-    whole = lines.pop(0)
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+def outcomes(folder: Path, mode: str, count: int, seed: int) -> Counter[str]:
+    whole, *lines = driven(folder, mode, count, seed)
     first, both = whole["first"], whole["both"]
     allowed = {"ingest": {None, first}, "overwrite": {both, first}, "append": {first, both}}
     before = {"ingest": None, "overwrite": both, "append": first}
@@ -52,3 +67,62 @@ def test_death_before_every_single_file_operation(tmp_path: Path) -> None:
     assert seen["old"] > 100
     assert seen["new"] > 0  # some die after publication: then the new store must be whole
     assert seen["finished"] > 0  # the steps were all tried: the last ones come after the end
+
+
+def test_of_two_writers_one_wins_and_the_other_hears_why(tmp_path: Path) -> None:
+    """Or the second came so late that it wrote after the first: then both did what was asked."""
+    whole, *lines = driven(tmp_path, "race", 3, 0)
+    for line in lines:
+        assert line["left"] == ["store"]
+        assert len(str(line["found"])) == len(whole["first"])
+        assert line["found"] != whole["first"]
+        assert sorted(line["codes"]) in ([0, 3], [0, 0] if line["kind"] != "ingest" else [0, 3]), line
+        for words in line["said"]:
+            assert re.search(
+                r"store: (another gtea process is writing to it\. Wait until it has finished\.|"
+                r"another process created it in the meantime\. Choose another --out\.|exists\. Choose another --out,)",
+                words,
+            )
+
+
+def test_who_comes_second_does_not_replace_the_first(tmp_path: Path, store_of: Make) -> None:
+    path = tmp_path / "store"
+    with scratch_for(path) as scratch:
+        first = store_of(EVENTS, out=path)
+        shutil.copytree(path / first.manifest.folder, scratch / "version")
+        with pytest.raises(
+            StoreError, match=r"store: another process created it in the meantime\. Choose another --out"
+        ):
+            publish(path, scratch / "version", first.manifest)
+    assert list(tmp_path.iterdir()) == [path]
+    assert verify(path, lambda stage, done: None) == []
+
+
+def test_a_new_version_has_the_permissions_of_the_old_one(store_of: Make, helpers: Any) -> None:
+    store = store_of(EVENTS)
+    version = store.path / store.manifest.folder
+    version.chmod(0o700)
+    for file in (*version.iterdir(), store.path / "manifest.json"):
+        file.chmod(0o600)
+    appended = append(store.path, helpers.rows_table(EVENTS), on_duplicate="keep")
+    folder = appended.path / appended.manifest.folder
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    files = (*folder.iterdir(), store.path / "manifest.json")
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+
+
+def test_nothing_of_the_users_is_swept(store_of: Make, helpers: Any) -> None:
+    store = store_of(EVENTS)
+    own = [
+        store.path.parent / "my.new-notes",
+        store.path.parent / f".{store.path.name}.new-notes",
+        store.path.parent / f".{store.path.name}.gtea-notes",
+        store.path / "my.new-notes",
+        store.path / ".new-20240101",
+        store.path / "v000007",
+    ]
+    for folder in own:
+        folder.mkdir()
+        (folder / "todo.txt").write_text("mine")
+    append(store.path, helpers.rows_table(EVENTS), on_duplicate="keep")
+    assert all((folder / "todo.txt").read_text() == "mine" for folder in own)

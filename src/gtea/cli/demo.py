@@ -90,6 +90,7 @@ def _train(request: NodeRequest, out: Path) -> TrainingResult:
     from gtea.errors import ModelError
     from gtea.models.model_folder import load_model
     from gtea.training.request import result_of, run_once
+    from gtea.training.run_record import running_in
 
     try:
         earlier = load_model(out)
@@ -98,7 +99,8 @@ def _train(request: NodeRequest, out: Path) -> TrainingResult:
     wanted = json.loads(json.dumps(request.config.to_json()))
     if earlier and earlier.facts["data_digest"] == request.store.digest and earlier.config["run"] == wanted:
         return result_of(earlier, out)
-    shutil.rmtree(out, ignore_errors=True)
+    with running_in(out):  # refused while another demo trains there
+        shutil.rmtree(out, ignore_errors=True)
     with training_bar() as listener:
         return run_once(request, str(out), None, listener)
 

@@ -14,7 +14,6 @@ import hashlib
 import json
 import math
 import mmap
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,7 @@ from numpy.typing import NDArray
 
 from gtea.errors import StoreError
 from gtea.runtime.json_shape import Either, Every, Natural, Pattern, Words, misshapen
-from gtea.runtime.plain_files import NotPlainError, PlainFile, open_plain
+from gtea.runtime.plain_files import NotPlainError, PlainFile, open_plain, read_plain
 from gtea.store.layout import (
     FORMAT_NAME,
     FORMAT_VERSION,
@@ -95,6 +94,8 @@ class Manifest:
 
 
 _OWN_DIGEST = "sha256"
+_MAX_BYTES = 1 << 28
+"""Of a manifest. The names of columns and sources are all that can be long."""
 _SHA256 = Pattern("[0-9a-f]{64}", "a sha256 in 64 hexadecimal digits")
 _ARRAY = {"file": str, "dtype": str, "shape": [Natural], "bytes": Natural, "sha256": _SHA256}
 _SHAPE = {
@@ -138,8 +139,7 @@ def read_manifest(store: Path) -> Manifest:
     path = store / MANIFEST
     try:
         # A user may name a store through a link. Its files are files.
-        with open_plain(store, MANIFEST, through_link=True) as file, os.fdopen(os.dup(file.number), "rb") as stream:
-            content = json.loads(stream.read())
+        content = json.loads(read_plain(store, MANIFEST, _MAX_BYTES, through_link=True))
     except (OSError, ValueError, RecursionError) as error:
         if isinstance(error, FileNotFoundError) or not store.is_dir():
             remedy = "Make one with gtea ingest." if not store.exists() else "Check the path."

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.runtime.files import write_json
-from gtea.runtime.plain_files import open_plain
+from gtea.runtime.plain_files import read_plain
 from gtea.store.integrity import digest_faults
 from gtea.store.manifest import REPORT, Manifest, read_manifest
 from gtea.store.store import Store
@@ -114,8 +113,7 @@ def _slot_faults(store: Store) -> Iterator[str]:
 def _fix_report(path: Path, manifest: Manifest) -> None:
     """Rewrite ``data_report.json``, a readable copy of the manifest's report, if a kill left it out of date."""
     try:
-        with open_plain(path, REPORT, through_link=True) as file, os.fdopen(os.dup(file.number), "rb") as stream:
-            current = json.loads(stream.read())
+        current = json.loads(read_plain(path, REPORT, _CHUNK, through_link=True))
     except (OSError, ValueError, RecursionError):
         current = None
     if current != manifest.data_report:
