@@ -26,6 +26,8 @@ from gtea.runtime.files import atomic_write
 BadRows = Literal["error", "skip", "quarantine"]
 _MAX_ID_BYTES = 1024
 _SHOWN = 10
+# A view shows the events before its cut. No int64 is after this time, so no view could show it.
+_END_OF_TIME = 2**63 - 1
 _LARGEST_FLOAT32 = 3.4028234663852886e38
 
 _RULES = {
@@ -33,6 +35,7 @@ _RULES = {
     "long_id": f"an account id must not be longer than {_MAX_ID_BYTES} bytes",
     "missing_time": "a time must not be empty",
     "bad_time": "a time must be a number or an ISO 8601 date",
+    "last_time": f"a time must be less than {_END_OF_TIME:,}, the largest cut",
     "bad_feature": "a feature must be a number",
     "non_finite_feature": "a feature must be a finite number within float32",
     "wrong_columns": "a line must have as many columns as the header",
@@ -100,6 +103,7 @@ def time_checks(name: str, kind: str, expression: str) -> list[Check]:
     return [
         Check("missing_time", name, "t::VARCHAR", f"t IS NULL{blank}"),
         Check("bad_time", name, "t::VARCHAR", f"({expression}) IS NULL"),
+        Check("last_time", name, "t::VARCHAR", f"({expression}) = {_END_OF_TIME}"),
     ]
 
 

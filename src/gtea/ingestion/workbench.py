@@ -133,9 +133,9 @@ class Workbench:
         with _translated_errors(source):
             return self._connection.execute(sql).fetchall()
 
-    def row(self, sql: str) -> tuple[Any, ...]:
-        """The only row of a result."""
-        return self.rows(sql)[0]
+    def row(self, sql: str, *, source: str = "") -> tuple[Any, ...]:
+        """The only row of a result. ``source`` is the name of the input that is read, if any."""
+        return self.rows(sql, source=source)[0]
 
     def stream(self, sql: str, stage: str = "", batch_rows: int = 1 << 19) -> Iterator[pa.RecordBatch]:
         """Stream a result in batches, in order, with only a few batches in memory at a time."""
@@ -171,7 +171,7 @@ class Workbench:
 
 def unreadable(source: str, error: BaseException) -> DataError:
     """The error for an input that DuckDB or Arrow can't read."""
-    return DataError(f"{source}: can't be read ({_first_line(error)}). Check that the file is complete.")
+    return DataError(f"{source}: can't be read ({_first_line(error)}). Check that the data are complete.")
 
 
 @contextlib.contextmanager
