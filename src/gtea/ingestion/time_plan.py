@@ -19,6 +19,9 @@ from gtea.errors import DataError, UsageError
 from gtea.ingestion.workbench import Workbench, literal
 from gtea.store.time_units import UNITS_PER_SECOND, StoredUnit, TimeUnit, date_text
 
+END_OF_TIME = 2**63 - 1
+"""A view shows the events before its cut. No int64 is after this time, so no view could show an event at it."""
+
 _NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1, "days": 86_400 * 10**9}
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
@@ -54,6 +57,8 @@ class TimePlan:
     rounded: int
     """Number of values that were rounded, because a nanosecond or a float is not fine enough."""
     notes: tuple[str, ...]
+    reaches_end: bool = False
+    """Whether a value becomes END_OF_TIME. To find out which costs another conversion of the column."""
 
 
 def check_time_options(time_unit: str, timezone: str) -> None:
@@ -87,7 +92,7 @@ def plan_times(
         finest: The stored unit is at least this fine, as earlier deliveries of the same data required.
     """
     if time_unit == "step":
-        return _plan_steps(kind, subject)
+        return _plan_steps(bench, kind, subject)
     nanos, input_unit, notes = _nanoseconds(bench, kind, subject, time_unit, timezone)
     first, last, seconds, micros, rounded = bench.row(
         f"""
@@ -104,8 +109,9 @@ def plan_times(
         if unit != "s" and not _fits(first, last, unit):
             _refuse_mixed_units(bench, nanos, unit, subject)
         notes = (*notes, *_auto_note(time_unit, input_unit, first, last))
-    expression = nanos.counted_in(10**9 // UNITS_PER_SECOND[unit])
-    return TimePlan(expression, unit, input_unit, int(rounded), notes)
+    scale = 10**9 // UNITS_PER_SECOND[unit]
+    reaches_end = last is not None and last // scale >= END_OF_TIME
+    return TimePlan(nanos.counted_in(scale), unit, input_unit, int(rounded), notes, reaches_end)
 
 
 @dataclass(frozen=True)
@@ -154,7 +160,7 @@ def _refuse_mixed_units(bench: Workbench, nanos: _Nanoseconds, unit: StoredUnit,
     )
 
 
-def _plan_steps(kind: str, subject: str) -> TimePlan:
+def _plan_steps(bench: Workbench, kind: str, subject: str) -> TimePlan:
     if kind == "VARCHAR":
         expression = (
             f"CASE WHEN regexp_matches(t, '{_WHOLE}') THEN TRY_CAST(TRY_CAST(t AS DECIMAL(38, 9)) AS BIGINT) END"
@@ -167,7 +173,8 @@ def _plan_steps(kind: str, subject: str) -> TimePlan:
         raise UsageError(
             f"{subject}: must hold whole numbers for --time-unit step (got dates of type {kind}). Drop --time-unit."
         )
-    return TimePlan(expression, "step", "step", 0, ())
+    (last,) = bench.row(f"SELECT max({expression}) FROM staged")
+    return TimePlan(expression, "step", "step", 0, (), last == END_OF_TIME)
 
 
 def _nanoseconds(

@@ -72,13 +72,14 @@ class Workbench:
         progress: Progress = no_progress,
     ) -> None:
         self._progress = progress
-        limit = int(parse_memory(memory) * _DUCKDB_SHARE)
+        self.limit = int(parse_memory(memory) * _DUCKDB_SHARE)
+        """Bytes of DuckDB's own buffers. What needs more goes to disk."""
         self._aliases: tempfile.TemporaryDirectory[str] | None = None
         self._reachable = {path: self._alias(path, number) for number, path in enumerate(inputs)}
         self._connection = duckdb.connect(str(folder / "work.duckdb"))
         allowed = ", ".join(literal(str(path)) for path in self._reachable.values())
         for setting in (
-            f"SET memory_limit = '{limit}B'",
+            f"SET memory_limit = '{self.limit}B'",
             f"SET temp_directory = {literal(str(folder / 'spill'))}",
             "SET enable_progress_bar = false",
             "SET autoinstall_known_extensions = false",
