@@ -20,6 +20,7 @@ from typing import Any, Literal
 from gtea.errors import DataError
 from gtea.ingestion.loading import Loaded
 from gtea.ingestion.table_files import LONGEST_RECORD, lines_of_records
+from gtea.ingestion.time_plan import END_OF_TIME, TimePlan
 from gtea.ingestion.workbench import Workbench, literal
 from gtea.runtime.files import atomic_write
 
@@ -33,6 +34,7 @@ _RULES = {
     "long_id": f"an account id must not be longer than {_MAX_ID_BYTES} bytes",
     "missing_time": "a time must not be empty",
     "bad_time": "a time must be a number or an ISO 8601 date",
+    "last_time": f"a time must be less than {END_OF_TIME:,}, the largest cut",
     "bad_feature": "a feature must be a number",
     "non_finite_feature": "a feature must be a finite number within float32",
     "wrong_columns": "a line must have as many columns as the header",
@@ -94,13 +96,16 @@ def id_checks(column: str, name: str, kind: str) -> list[Check]:
     ]
 
 
-def time_checks(name: str, kind: str, expression: str) -> list[Check]:
-    """The checks of a time in staged column ``t``, converted by ``expression``."""
+def time_checks(name: str, kind: str, times: TimePlan) -> list[Check]:
+    """The checks of a time in staged column ``t``."""
     blank = " OR trim(t) = ''" if kind == "VARCHAR" else ""
-    return [
+    checks = [
         Check("missing_time", name, "t::VARCHAR", f"t IS NULL{blank}"),
-        Check("bad_time", name, "t::VARCHAR", f"({expression}) IS NULL"),
+        Check("bad_time", name, "t::VARCHAR", f"({times.expression}) IS NULL"),
     ]
+    if times.reaches_end:
+        checks.append(Check("last_time", name, "t::VARCHAR", f"({times.expression}) = {END_OF_TIME}"))
+    return checks
 
 
 def number_checks(column: str, name: str) -> list[Check]:

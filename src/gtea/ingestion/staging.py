@@ -108,7 +108,7 @@ def check_events(bench: Workbench, staged: Staged, times: TimePlan) -> BadRowsFo
     checks: list[Check] = line_checks(staged.loaded)
     checks += id_checks("src", columns.src, staged.types["src"])
     checks += id_checks("dst", columns.dst, staged.types["dst"])
-    checks += time_checks(columns.time, staged.types["t"], times.expression)
+    checks += time_checks(columns.time, staged.types["t"], times)
     for name, column in zip(columns.shape.features, columns.features, strict=True):
         checks += number_checks(name, column)
     return find_bad_rows(bench, "staged", checks, staged.loaded)

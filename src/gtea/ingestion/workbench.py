@@ -73,13 +73,14 @@ class Workbench:
         progress: Progress = no_progress,
     ) -> None:
         self._progress = progress
-        limit = int(parse_memory(memory) * _DUCKDB_SHARE)
+        self.limit = int(parse_memory(memory) * _DUCKDB_SHARE)
+        """Bytes of DuckDB's own buffers. What needs more goes to disk."""
         self._aliases: tempfile.TemporaryDirectory[str] | None = None
         self._reachable = {path: self._alias(path, number) for number, path in enumerate(inputs)}
         self._connection = duckdb.connect(str(folder / "work.duckdb"))
         allowed = ", ".join(literal(str(path)) for path in self._reachable.values())
         for setting in (
-            f"SET memory_limit = '{limit}B'",
+            f"SET memory_limit = '{self.limit}B'",
             f"SET temp_directory = {literal(str(folder / 'spill'))}",
             "SET enable_progress_bar = false",
             "SET autoinstall_known_extensions = false",
@@ -134,9 +135,9 @@ class Workbench:
         with _translated_errors(source):
             return self._connection.execute(sql).fetchall()
 
-    def row(self, sql: str) -> tuple[Any, ...]:
-        """The only row of a result."""
-        return self.rows(sql)[0]
+    def row(self, sql: str, *, source: str = "") -> tuple[Any, ...]:
+        """The only row of a result. ``source`` is the name of the input that is read, if any."""
+        return self.rows(sql, source=source)[0]
 
     def stream(self, sql: str, stage: str = "", batch_rows: int = 1 << 19) -> Iterator[pa.RecordBatch]:
         """Stream a result in batches, in order, with only a few batches in memory at a time."""
@@ -172,7 +173,7 @@ class Workbench:
 
 def unreadable(source: str, error: BaseException) -> DataError:
     """The error for an input that DuckDB or Arrow can't read."""
-    return DataError(f"{source}: can't be read ({_first_line(error)}). Check that the file is complete.")
+    return DataError(f"{source}: can't be read ({_first_line(error)}). Check that the data are complete.")
 
 
 @contextlib.contextmanager
