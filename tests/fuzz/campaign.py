@@ -4,7 +4,7 @@
     python -m tests.fuzz.campaign --replay FINDING      # one of them again, with its traceback
 
 The numbers of executions are seeds: the same ones give the same inputs, but for dates and durations in the models that
-they start from.
+they start from. With ``--corpus``, these are the same, too.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def main() -> int:
         if asked.replay is not None:
             print(f"{asked.replay}: {replay(asked.replay, Scratch(Path(at) / 'scratch'))}")
             return 0
-        campaign = Campaign(asked.seed, _chosen(asked.only), Path(at))
+        campaign = Campaign(asked.seed, _chosen(asked.only), asked.corpus or Path(at) / "corpus", Path(at) / "scratch")
         with contextlib.suppress(KeyboardInterrupt):
             campaign.run(60 * asked.minutes, asked.executions, Findings(asked.out))
         print("\n".join(campaign.report()))
@@ -67,12 +67,12 @@ def main() -> int:
 class Campaign:
     """Many executions, and what became of them."""
 
-    def __init__(self, seed: int, chosen: tuple[Target, ...], folder: Path) -> None:
-        self.findings = Findings(folder)
+    def __init__(self, seed: int, chosen: tuple[Target, ...], corpus: Path, scratch: Path) -> None:
+        self.findings = Findings(scratch)
         self._seed = seed
         self._targets = chosen
-        self._scratch = Scratch(folder / "scratch")
-        self._seeds = _made_in_child(folder / "seeds")
+        self._scratch = Scratch(scratch)
+        self._seeds = read_folder(corpus) if corpus.exists() else _made_in_child(corpus)
         self._counts: dict[str, Counter[Verdict]] = {target.name: Counter() for target in chosen}
         self._seconds = dict.fromkeys(self._counts, 0.0)
 
@@ -161,6 +161,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--executions", type=int, help="stop after so many")
     parser.add_argument("--seed", type=int, default=0, help="another seed gives other inputs")
     parser.add_argument("--only", metavar="TARGET", help="one target only")
+    parser.add_argument("--corpus", type=Path, help="a folder of seeds; made if there is none, used again if there is")
     parser.add_argument("--out", type=Path, default=Path("fuzz-findings"), help="where findings are kept")
     parser.add_argument("--replay", type=Path, metavar="FINDING", help="use the input of a finding again")
     return parser.parse_args()
