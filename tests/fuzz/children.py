@@ -125,11 +125,18 @@ def _serve(make_work: Callable[[], Work], limits: Limits, orders: int, answers: 
             for line in stream:
                 used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
                 _limit(resource.RLIMIT_CPU, int(used + limits.seconds) + 1)
-                outcome = work(int(line))
+                outcome = _done(work, int(line))
                 os.write(answers, json.dumps([outcome.verdict.name, outcome.detail]).encode() + b"\n")
         status = 0
     finally:
         os._exit(status)
+
+
+def _done(work: Work, number: int) -> Outcome:
+    try:
+        return work(number)
+    except Exception as error:  # even the original input could not be used
+        return Outcome(Verdict.UNCAUGHT, f"{type(error).__name__} (in preparation): {error}")
 
 
 def _limit(kind: int, soft: int) -> None:

@@ -32,6 +32,7 @@ DEEDS: dict[int, Callable[[], object]] = {
     4: lambda: time.sleep(60),
     5: fill_memory,
     7: lambda: os._exit(3),
+    9: lambda: 1 // 0,
 }
 
 
@@ -45,7 +46,7 @@ def make_work() -> Work:
 
 
 def test_a_child_that_dies_or_hangs_is_replaced() -> None:
-    done = dict(in_children(make_work, iter(range(9)), Limits(seconds=1, memory=1 << 30)))
+    done = dict(in_children(make_work, iter(range(10)), Limits(seconds=1, memory=1 << 30)))
     refused = {number: Outcome(Verdict.REFUSED, f"number {number}") for number in (0, 2, 6, 8)}
     assert done == refused | {
         1: Outcome(Verdict.SIGNAL, "SIGSEGV"),
@@ -53,6 +54,7 @@ def test_a_child_that_dies_or_hangs_is_replaced() -> None:
         4: Outcome(Verdict.HANG, "more than 1 s"),
         5: Outcome(Verdict.SIGNAL, "SIGUSR1"),
         7: Outcome(Verdict.SIGNAL, "exit status 3"),
+        9: Outcome(Verdict.UNCAUGHT, "ZeroDivisionError (in preparation): integer division or modulo by zero"),
     }
 
 
