@@ -16,7 +16,8 @@ LINKS: dict[str, Any] = {**CONFIG, "task": "links"}
 LABELS = {"classes": ["bad", "good"], "keys": [5, 2**64 - 1], "targets": [1, 0]}
 RANKS = {"names": ["gap"], "knots": [[0.0, 1.0]], "with_nan": False}
 FIGURES = {
-    "log_loss": 1, "calibration_error": 1, "reliability": {"predicted": [0.5], "observed": [], "counts": []},
+    "log_loss": 1, "calibration_error": 1, "brier": 0,
+    "reliability": {"predicted": [0.5], "observed": [], "counts": []},
 }  # fmt: skip
 FOUND = metrics_of(None)["validation"]
 INTERVAL = {"difference": 0.1, "low": 0, "high": 0.2}

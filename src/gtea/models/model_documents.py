@@ -207,9 +207,9 @@ def metrics_faults(content: Any, config: Mapping[str, Any]) -> Iterator[str]:
     ranked = "precision_at_100" in content.get("test", {}) or "precision_at_positives" in content.get("test", {})
     if "test" in content and config["task"] == "nodes" and config["positive"] is not None and not ranked:
         yield "metrics.test must have precision_at_100 or precision_at_positives"
-    curves = [stage.get("reliability") for part in content.get("calibration", {}).values() for stage in part.values()]
+    curves = [stage["reliability"] for part in content.get("calibration", {}).values() for stage in part.values()]
     for curve in curves:
-        if curve is not None and (not curve["counts"] or len({len(column) for column in curve.values()}) != 1):
+        if not curve["counts"] or len({len(column) for column in curve.values()}) != 1:
             yield "metrics.calibration must have reliability curves of equal columns, not empty"
 
 
@@ -223,10 +223,10 @@ def _metrics_shape(config: Mapping[str, Any]) -> Record:
         {"classes": Every(Natural)},
         others=Either(Natural, int, str, [Either(str, None)]),
     )
-    figures = Record(
-        {"log_loss": Number, "calibration_error": Number},
-        {"brier": Number, "reliability": {"predicted": [float], "observed": [float], "counts": [Natural]}},
-    )
+    figures = {
+        **{"log_loss": Number, "calibration_error": Number, **({"brier": Number} if two else {})},
+        "reliability": {"predicted": [float], "observed": [float], "counts": [Natural]},
+    }
     stages = {"before": figures, "after": figures}
     interval = {"difference": Number, "low": Number, "high": Number}
     unknown = {"rows": Natural, "accounts": Natural, "first": [str]}
