@@ -140,7 +140,7 @@ def _of_stores() -> tuple[Target, ...]:
         of("info", ("store/",), _command("info store --json"), 40),
         of("verify", ("store/",), _command("verify store"), 40, writes=True),
         of("export", ("store/",), _command("export store --format csv --out new.csv", "new.csv"), 15),
-        of("export pyg", ("store/",), _command("export store --format pyg --out new", "new"), 10),
+        of("export pyg", ("store/",), _command("export store --format pyg --out tensors", "tensors"), 10),
         *(of(f"score {name}", ("store/", f"{name}/"), _score(name), 8) for name in VARIANTS),
         unverified("score unverified", ("store/", "gtea/"), _score("gtea", "--no-verify"), 15),
         unverified("score some", ("store/", "hybrid/", "accounts.csv"), _score("hybrid", _SOME), 6),

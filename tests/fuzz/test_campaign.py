@@ -27,9 +27,9 @@ def campaign(*words: object) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 def test_mutated_inputs_end_well(tmp_path: Path) -> None:
     """A short campaign, the same each time. ``make fuzz`` runs longer ones."""
-    done = campaign("--executions", 1500, "--minutes", 10, "--out", tmp_path)
+    done = campaign("--executions", 1000, "--minutes", 10, "--out", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "1,500 executions" in done.stdout
+    assert "1,000 executions" in done.stdout
 
 
 def test_a_finding_is_replayed(tmp_path: Path) -> None:
