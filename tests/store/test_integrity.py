@@ -58,6 +58,7 @@ def middle(value: int) -> Change:
 
 
 FAR = 2**31 - 1
+MORE = pa.table({"s": ["a"], "d": ["z"], "t": [9], "x": [1.0], "kind": ["p"]})
 OUTSIDE = [
     *((name, change) for name in ("node_offset", "edge_offset") for change in (first(1), last(99), middle(-5))),
     *((name, middle(2**62)) for name in ("node_offset", "edge_offset", "node_id_offset", "slot_edge")),
@@ -81,6 +82,8 @@ def test_an_index_that_points_outside_is_refused_before_anything_reads_it(
         tampered.as_of(None)
     with pytest.raises(StoreError, match="is damaged"):
         keys_of_all(tampered)
+    with pytest.raises(StoreError, match="is damaged"):
+        append(store.path, MORE)
 
 
 def test_a_store_that_is_right_is_read(store: Store) -> None:
@@ -132,7 +135,7 @@ def test_one_changed_byte_stops_an_append(store: Store) -> None:
     content[3] ^= 0x40
     path.write_bytes(content)
     with pytest.raises(StoreError, match=r"is damaged: event_features: the content of event_features.bin has changed"):
-        append(store.path, pa.table({"s": ["a"], "d": ["z"], "t": [9], "x": [1.0], "kind": ["p"]}))
+        append(store.path, MORE)
     assert sorted(path.name for path in store.path.iterdir()) == before
 
 
