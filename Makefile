@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Two test processes: more only fight over the cores that torch and DuckDB already use.
 PYTEST_ARGS ?= -n 2
 
-.PHONY: help setup demo test check format bench docs clean
+.PHONY: help setup demo test check format bench fuzz docs clean
 
 help:  ## show this
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -57,9 +57,12 @@ format: setup  ## fix what can be fixed automatically
 bench: setup  ## a short form of every benchmark in under ten minutes; BENCH_JSON=file saves the results
 	$(BIN)/python benchmarks/bench_all.py $(if $(BENCH_JSON),--json $(BENCH_JSON))
 
+fuzz: setup  ## mutated inputs for MINUTES=1, other ones with SEED=1; REPLAY=folder repeats a finding
+	$(BIN)/python -m tests.fuzz.campaign $(if $(REPLAY),--replay $(REPLAY),--minutes $(or $(MINUTES),1) --seed $(or $(SEED),0))
+
 docs: setup  ## build the documentation site into site/, offline and strictly
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 clean:  ## remove everything that was made
-	rm -rf $(VENV) demo site kernels/build kernels/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
+	rm -rf $(VENV) demo site fuzz-findings kernels/build kernels/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
 	find src -name "*.nb[ci]" -delete

@@ -75,9 +75,9 @@ def test_baselines_are_variants_by_the_names_of_their_families() -> None:
         ),
         ({"num_layers": 4}, "model.num_layers must be from 1 to 3 (got 4). Try 3."),
         ({"num_encoder_layers": 0}, "model.num_encoder_layers must be from 1 to 3 (got 0). Try 1."),
-        ({"d_node": 0}, "model.d_node must be at least 1 (got 0). Try 1."),
-        ({"d_time": 1}, "model.d_time must be at least 2 (got 1). Try 2."),
-        ({"node_limit": -1.0}, "model.node_limit must be at least 0 (got -1.0). Try 2."),
+        ({"d_node": 0}, "model.d_node must be from 1 to 65536 (got 0). Try 1."),
+        ({"d_time": 1}, "model.d_time must be from 2 to 65536 (got 1). Try 2."),
+        ({"node_limit": -1.0}, "model.node_limit must be at least 0 and finite (got -1.0). Try 2."),
         ({"dropout": 1.0}, "model.dropout must be at least 0 and below 1 (got 1.0). Try 0.1."),
     ],
 )
@@ -103,13 +103,13 @@ def test_impossible_periods_are_refused(periods: tuple[float, float]) -> None:
 
 
 def test_negative_sizes_are_refused() -> None:
-    with pytest.raises(UsageError, match=r"input.d_node_features must be at least 0 \(got -1\)"):
+    with pytest.raises(UsageError, match=r"input.d_node_features must be from 0 to 16777216 \(got -1\)"):
         InputSpec(-1, 1, 1.0, 2.0)
 
 
 def test_neighbour_labels_are_some_of_the_head_inputs() -> None:
     assert InputSpec(1, 1, 1.0, 2.0, d_head_inputs=6, d_neighbour_labels=6).d_head_inputs == 6
-    with pytest.raises(UsageError, match=r"input.d_head_inputs must be at least 6 \(got 5\)"):
+    with pytest.raises(UsageError, match=r"input.d_head_inputs must be from 6 to 16777216 \(got 5\)"):
         InputSpec(1, 1, 1.0, 2.0, d_head_inputs=5, d_neighbour_labels=6)
 
 

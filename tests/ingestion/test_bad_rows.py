@@ -132,7 +132,7 @@ def test_an_open_quote_is_never_skipped_over(ingest: Run) -> None:
         ("e.csv", b"", 3, "e.csv: must start with a header line (got an empty file)"),
         ("e.csv.gz", b"not gzip", 3, "e.csv.gz: can't be read as CSV (Not a gzipped file"),
         ("e.csv.gz", gzip.compress(b"src,dst,when,amount\n" + b"a,b,1,2\n" * 9999, mtime=0)[:-30], 3, "can't be read"),
-        ("e.parquet", b"PAR1 but not really", 3, "input: can't be read"),
+        ("e.parquet", b"PAR1 but not really", 3, "e.parquet: can't be read"),
         ("e.parquet.gz", b"x", 3, "a Parquet file must not be gzipped"),
         ("e.xlsx", b"x", 2, "e.xlsx: the file format can't be detected from the name. Pass --format"),
         ("e.csv", b"src;dst;when;amount\na;b;1;2\n", 0, ""),

@@ -122,10 +122,17 @@ def test_it_is_saved_as_numbers_and_the_same_bytes_each_time() -> None:
         ("node_feature", 0, 5),
         ("node_feature", 0, -1),
         ("tree_root", 1, -7),
+        ("tree_root", 0, 1),
+        ("tree_root", 2, 0),  # a tree twice: a file of few trees could cost as much as millions
+        ("node_left", 0, 200),  # a node of another tree
+        ("node_right", 0, -1),
+        ("node_right", 0, -(2**63)),
+        ("node_value", 3, float("nan")),
+        ("baseline", 0, float("inf")),
         ("tree_class", 0, 3),
     ],
 )
-def test_trees_that_lead_nowhere_are_refused(name: str, place: int, value: int) -> None:
+def test_trees_that_lead_nowhere_are_refused(name: str, place: int, value: float) -> None:
     state = grown(BoostedTrees(5, 3, seed=0), *examples(3)).state_dict()
     state[name] = state[name].clone()
     state[name][place] = value
@@ -145,3 +152,9 @@ def test_arrays_of_other_lengths_or_kinds_are_refused() -> None:
         BoostedTrees(5, 3, seed=0).load_state_dict(
             {name: array for name, array in state.items() if name != "tree_root"}
         )
+
+
+def test_rows_of_another_width_never_reach_compiled_code() -> None:
+    trees = grown(BoostedTrees(5, 3, seed=0), *examples(3))
+    with pytest.raises(AssertionError, match="as many columns as they were fitted to"):
+        trees(torch.zeros(2, 4))

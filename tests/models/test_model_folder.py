@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -92,6 +94,13 @@ def renamed(content: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
     return {names.get(name, name): value for name, value in content.items()}
 
 
+def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+    """Write a manifest with the digest of itself, as everybody can."""
+    content = {name: value for name, value in manifest.items() if name != "sha256"}
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps({**content, "sha256": digest}))
+
+
 def rewrite(folder: Path, version: int, **files: dict[str, Any]) -> None:
     """Replace JSON files of a model, and its manifest with them."""
     manifest = json.loads((folder / "manifest.json").read_text())
@@ -100,7 +109,7 @@ def rewrite(folder: Path, version: int, **files: dict[str, Any]) -> None:
         (folder / f"{name}.json").write_bytes(text)
         manifest["files"][f"{name}.json"] = hashlib.sha256(text).hexdigest()
     manifest["format_version"] = version
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    write_manifest(folder, manifest)
 
 
 OLD_FILES = {"model.safetensors", "config.json", "preprocessing.json", "metrics.json", "MODEL_CARD.md"}
@@ -320,7 +329,7 @@ def test_files_that_an_old_manifest_does_not_name_are_not_read(folder: Path) -> 
         del manifest["files"][name]
         (folder / name).write_text("{")
     manifest["format_version"] = 4
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    write_manifest(folder, manifest)
     assert load_model(folder).calibration is None
 
 
@@ -417,8 +426,8 @@ def test_what_is_saved_comes_back(shops: Store, tmp_path: Path) -> None:
     assert all(torch.equal(found.weights[name], tensor) for name, tensor in made.weights.items())
     for name in ("config", "preprocessing", "metrics", "facts", "calibration", "thresholds"):
         assert getattr(found, name) == json.loads(json.dumps(getattr(made, name))), name
+    assert found.predictions_file == made.predictions_file
     assert found.predictions is not None
-    assert found.predictions.equals(cast(Any, made.predictions))
     assert found.predictions.equals(pq.read_table(tmp_path / "m" / "predictions.parquet"))
 
 
@@ -428,7 +437,7 @@ def test_a_model_of_a_newer_version_is_refused(folder: Path) -> None:
     assert current in manifest.read_text()
     manifest.write_text(manifest.read_text().replace(current, '"format_version": 9'))
     with pytest.raises(
-        ModelError, match=r"has format version 9, and this gtea reads 2 and 3 and 4 and 5\. Use the gtea that"
+        ModelError, match=r"has format version 9, and this gtea reads 2 and 3 and 4 and 5 and 6\. Use the gtea that"
     ):
         NodeModel.open(folder, CPU)
 
@@ -436,7 +445,7 @@ def test_a_model_of_a_newer_version_is_refused(folder: Path) -> None:
 def test_a_manifest_must_name_every_file(folder: Path) -> None:
     manifest = json.loads((folder / "manifest.json").read_text())
     del manifest["files"]["metrics.json"]
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    write_manifest(folder, manifest)
     with pytest.raises(ModelError, match=r"its manifest must name .* \(got none for metrics\.json\)"):
         load_model(folder)
 
@@ -467,3 +476,125 @@ def test_weights_of_another_size_are_refused(folder: Path) -> None:
         NodeModel.open(folder, CPU)
     assert RunConfig(ModelConfig()).model.d_node != 8
     assert all(torch.isfinite(weight).all() for weight in saved.weights.values() if weight.is_floating_point())
+
+
+def signed(folder: Path, name: str, content: bytes) -> Path:
+    """Replace a file of a model, and the digests with it, as anybody could."""
+    (folder / name).write_bytes(content)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"][name] = hashlib.sha256(content).hexdigest()
+    write_manifest(folder, manifest)
+    return folder
+
+
+JSON_FILES = ("config.json", "preprocessing.json", "metrics.json", "calibration.json", "thresholds.json")
+
+
+@pytest.mark.parametrize("file", JSON_FILES)
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, b'{"a": 1', b"{}"])
+def test_files_that_are_no_documents_are_refused(folder: Path, file: str, content: bytes) -> None:
+    with pytest.raises(ModelError, match=rf"{file}: (is damaged|c\w+ must be|t\w+ must be)"):
+        NodeModel.open(signed(folder, file, content), CPU)
+
+
+@pytest.mark.parametrize("file", [name for name in JSON_FILES if name != "metrics.json"])
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
+def test_numbers_that_json_does_not_have_are_refused(folder: Path, file: str, number: str) -> None:
+    content = (folder / file).read_text().replace("{", f'{{"more": {number},', 1)
+    with pytest.raises(ModelError, match=rf"{file}: is damaged \(it has the number {number}\)\. Restore it"):
+        NodeModel.open(signed(folder, file, content.encode()), CPU)
+
+
+def test_weights_that_are_no_tensors_are_refused(folder: Path) -> None:
+    good = (folder / "model.safetensors").read_bytes()
+    other = good.replace(b'"F32"', b'"F64"', 1)
+    for content in (
+        b"",
+        b"x" * 100,
+        good[:50],
+        b"\xff" * 8 + good[8:],
+        good[:-8],
+        other,
+        b"\x02" + b"\x00" * 7 + b"{}",
+    ):
+        with pytest.raises(ModelError, match=r"model\.safetensors: (is damaged|its weights do not fit)"):
+            NodeModel.open(signed(folder, "model.safetensors", content), CPU)
+
+
+@pytest.mark.parametrize("file", [*sorted(OLD_FILES), *NEW_FILES, "manifest.json"])
+def test_links_folders_and_pipes_are_not_followed(folder: Path, file: str) -> None:
+    path = folder / file
+    path.rename(folder / "elsewhere")
+    ways: list[Callable[[Path], None]] = [lambda it: it.symlink_to("elsewhere"), Path.mkdir, os.mkfifo]
+    for make in ways:
+        make(path)
+        with pytest.raises(ModelError, match=rf"{file}: must be a regular file in the folder .* Put a copy"):
+            load_model(folder)
+        path.rmdir() if path.is_dir() else path.unlink()
+
+
+def test_a_model_may_be_named_by_a_link(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    link = tmp_path_factory.mktemp("links") / "latest"
+    link.symlink_to(folder)
+    assert load_model(link).config == load_model(folder).config
+
+
+def test_a_huge_file_is_refused_before_it_is_read(folder: Path) -> None:
+    for name in ("config.json", "model.safetensors", "MODEL_CARD.md", "manifest.json"):
+        content = (folder / name).read_bytes()
+        with (folder / name).open("r+b") as stream:
+            stream.truncate(1 << 42)
+        with pytest.raises(ModelError, match=rf"{name}: can't be read \(has more than [0-9,]+ bytes\)"):
+            load_model(folder)
+        (folder / name).write_bytes(content)
+
+
+def test_a_manifest_that_was_changed_is_refused(folder: Path) -> None:
+    manifest = folder / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"seed": 0', '"seed": 1'))
+    with pytest.raises(ModelError, match=r"it was changed after it was written: its own sha256 differs"):
+        load_model(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("files", {"config.json": 5}, "its manifest must name"),
+        ("training_seconds", "long", r"manifest\.training_seconds must be a finite number \(got 'long'\)"),
+        ("versions", ["x"], r"manifest\.versions must be an object with gtea, torch"),
+    ],
+)
+def test_a_manifest_that_can_not_be(folder: Path, name: str, value: Any, message: str) -> None:
+    write_manifest(folder, {**json.loads((folder / "manifest.json").read_text()), name: value})
+    with pytest.raises(ModelError, match=message):
+        load_model(folder)
+
+
+def test_digests_are_digests(folder: Path) -> None:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"]["config.json"] = "../../etc/passwd"
+    write_manifest(folder, manifest)
+    with pytest.raises(ModelError, match=r"manifest\.files\.config\.json must be a sha256 in 64 hexadecimal digits"):
+        load_model(folder)
+
+
+def test_a_manifest_of_format_5_has_no_digest_of_itself(folder: Path) -> None:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    del manifest["sha256"]
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "format_version": 5}))
+    assert load_model(folder).facts["seed"] == 0
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(ModelError, match="its own sha256 differs"):
+        load_model(folder)
+
+
+def test_predictions_are_decoded_when_they_are_asked_for(folder: Path) -> None:
+    found = load_model(signed(folder, "predictions.parquet", b"PAR1 and nothing else"))
+    with pytest.raises(ModelError, match=r"predictions\.parquet: is damaged"):
+        _ = found.predictions
+
+
+def test_a_model_of_gtea_0_1_that_can_not_be(folder: Path) -> None:
+    rewrite(folder, 3, config={"run": []})
+    with pytest.raises(ModelError, match=r"is damaged \(it is not what gtea 0\.1 wrote: "):
+        load_model(folder)

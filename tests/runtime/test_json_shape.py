@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gtea.runtime.json_shape import Either, Every, Natural, Pattern, Words, misshapen
+from gtea.runtime.json_shape import (
+    Either,
+    Every,
+    Natural,
+    Number,
+    Pattern,
+    Record,
+    Words,
+    misshapen,
+    strict_json,
+)
 
 VERSION = Pattern("v[0-9]", "a version, such as v1")
 
@@ -27,6 +37,13 @@ VERSION = Pattern("v[0-9]", "a version, such as v1")
         (Every(int), [{}, {"x": 1}], [{"x": None}, []]),
         (Either(int, None), [1, None], ["x", 1.5]),
         (Words("s", "us"), ["s", "us"], ["ms", None, ["s"], {}]),
+        (Number, [1, 1.5, float("nan"), float("-inf")], [True, "1", None, 2**63]),
+        (list, [[], [1, "x"]], [{}, None]),
+        (object, [None, [], {"x": 1}], []),
+        (Record({"a": int}), [{"a": 1}], [{}, {"a": 1, "b": 1}, None]),
+        (Record({"a": int}, {"b": str}), [{"a": 1}, {"a": 1, "b": ""}], [{"b": ""}, {"a": 1, "b": 1}]),
+        (Record({"a": int}, {"a": str, "b": str}, others=None), [{"a": 1}], [{"a": ""}]),
+        (Record({"a": int}, others=str), [{"a": 1, "x": ""}], [{"a": 1, "x": 1}, {"x": ""}]),
         (VERSION, ["v1"], ["v12", "v1\n", "../v1", 1]),
     ],
 )
@@ -70,3 +87,13 @@ def test_no_value_raises(value: Any) -> None:
     for shape in shapes:
         fault = misshapen(value, shape, "it")
         assert fault is None or "must be" in fault
+
+
+@pytest.mark.parametrize("text", ["{", "NaN", "[Infinity]", "-Infinity", "1e999", "[" * 200_000, "\xff"])
+def test_what_json_does_not_have_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        strict_json(text.encode("latin-1"))
+
+
+def test_json_is_read_as_it_is() -> None:
+    assert strict_json(b'{"a": [1, 0.1, null, "x"]}') == {"a": [1, 0.1, None, "x"]}

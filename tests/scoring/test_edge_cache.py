@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import os
 import signal
@@ -15,6 +16,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load, save
+from tests.models.documents import FACTS, metrics_of
 
 from gtea.config import read_config
 from gtea.datasets.payments import PaymentsSpec, write_payments
@@ -69,7 +72,8 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Ready:
     described = {
         "run": config.to_json(), "task": "nodes", "classes": ["a", "b"], "positive": "a", "input": vars(spec),
     }  # fmt: skip
-    saved = SavedModel(network.state_dict(), described, preprocessing.to_json(), {}, {})
+    metrics = metrics_of(["a", "b"])
+    saved = SavedModel(network.state_dict(), described, preprocessing.to_json(), metrics, FACTS)
     save_model(folder / "model", saved, "Untrained.")
     return Ready(store, folder, NodeModel.open(folder / "model", CPU))
 
@@ -144,6 +148,43 @@ def test_a_damaged_chunk_is_named(ready: Ready, tmp_path: Path, harm: str) -> No
     ready.embed(tmp_path / "c")
 
 
+def resigned(rows: dict[str, torch.Tensor]) -> bytes:
+    """A chunk with a digest that is right, as anybody can write it."""
+    digest = hashlib.sha256()
+    for tensor in rows.values():
+        digest.update(tensor.contiguous().numpy().data)
+    return save(rows, {"sha256": digest.hexdigest()})
+
+
+@pytest.mark.parametrize("harm", ["width", "length", "kind", "missing", "link", "pipe", "huge"])
+def test_a_chunk_of_somebody_else_is_named(ready: Ready, tmp_path: Path, harm: str) -> None:
+    ready.embed(tmp_path / "c")
+    path = sorted((tmp_path / "c").glob("slots-*"))[0]
+    content = path.read_bytes()
+    rows = load(content)
+    rows = {name: rows[name] for name in ("e_tilde", "alpha_tilde")}
+    path.unlink()
+    match harm:
+        case "width":
+            path.write_bytes(resigned({**rows, "e_tilde": rows["e_tilde"][:, :-1].contiguous()}))
+        case "length":
+            path.write_bytes(resigned({**rows, "e_tilde": rows["e_tilde"][:-1].contiguous()}))
+        case "kind":
+            path.write_bytes(resigned({name: tensor.double() for name, tensor in rows.items()}))
+        case "missing":
+            path.write_bytes(resigned({"e_tilde": rows["e_tilde"]}))
+        case "link":
+            (tmp_path / "elsewhere").write_bytes(content)
+            path.symlink_to(tmp_path / "elsewhere")
+        case "pipe":
+            os.mkfifo(path)
+        case "huge":
+            with path.open("wb") as stream:
+                stream.truncate(1 << 40)
+    with pytest.raises(StoreError, match=r"has been changed or cut\. Delete it; it will be computed again"):
+        ready.embed(tmp_path / "c")
+
+
 def test_folders_that_are_no_cache_are_refused(ready: Ready, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("precious")
@@ -152,9 +193,10 @@ def test_folders_that_are_no_cache_are_refused(ready: Ready, tmp_path: Path) -> 
     with pytest.raises(UsageError, match="must be a folder"):
         ready.embed(tmp_path / "mine" / "thesis.txt")
     ready.embed(tmp_path / "c")
-    (tmp_path / "c" / "manifest.json").write_text("{")
-    with pytest.raises(StoreError, match="can't be read"):
-        ready.embed(tmp_path / "c")
+    for content in ("{", "[" * 100_000, '{"as_of": NaN}'):
+        (tmp_path / "c" / "manifest.json").write_text(content)
+        with pytest.raises(StoreError, match="can't be read"):
+            ready.embed(tmp_path / "c")
 
 
 def test_one_process_at_a_time(ready: Ready, tmp_path: Path) -> None:

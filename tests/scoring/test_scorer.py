@@ -143,13 +143,14 @@ def test_of_pairs_the_threshold_decides(make_store: Callable[..., Store]) -> Non
     [
         ("calibration", {**CALIBRATION3, "class_weights": [1.0]}, r"calibration\.class_weights must have 3 numbers"),
         ("calibration", {}, "calibration must be an object of shares, class_weights, calibration, population"),
-        ("thresholds", {"threshold": {"value": 2.0}}, "threshold must be an object of value, rule"),
+        ("thresholds", {"threshold": {"value": 2.0}}, "threshold must be null for more than two classes"),
     ],
 )
 def test_what_damaged_files_say_is_not_believed(
     make_store: Callable[..., Store], part: str, content: dict[str, Any], message: str
 ) -> None:
-    saved = dataclasses.replace(saved_model(make_store(), "nodes"), **{part: content})
+    changed: dict[str, Any] = {part: content}
+    saved = dataclasses.replace(saved_model(make_store(), "nodes"), **changed)
     with pytest.raises(ModelError, match=message):
         NodeModel(saved, CPU)
 
@@ -157,14 +158,16 @@ def test_what_damaged_files_say_is_not_believed(
 def test_a_calibration_of_other_classes_is_refused(make_store: Callable[..., Store]) -> None:
     store = make_store()
     saved = dataclasses.replace(saved_model(store, "nodes"), calibration={**CALIBRATION2, "population": None})
-    with pytest.raises(ModelError, match=r"calibration: is for 2 classes \(got probabilities of 3\)"):
-        NodeModel(saved, CPU).probabilities(store, CUT, np.arange(3))
+    with pytest.raises(ModelError, match=r"calibration must be for 3 classes \(got 2\)"):
+        NodeModel(saved, CPU)
 
 
 def test_a_damaged_model_is_not_believed(make_store: Callable[..., Store]) -> None:
     store = make_store()
     saved = saved_model(store, "nodes")
-    broken = {name: weight * (torch.nan if "mlp_3" in name else 1) for name, weight in saved.weights.items()}
+    broken = {
+        name: torch.full_like(weight, 1e38) if "mlp_3" in name else weight for name, weight in saved.weights.items()
+    }
     model = NodeModel(dataclasses.replace(saved, weights=broken), CPU)
     with pytest.raises(ModelError, match="scores: must be finite"):
         model.probabilities(store, CUT, np.arange(3))

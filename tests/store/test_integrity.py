@@ -58,6 +58,7 @@ def middle(value: int) -> Change:
 
 
 FAR = 2**31 - 1
+MORE = pa.table({"s": ["a"], "d": ["z"], "t": [9], "x": [1.0], "kind": ["p"]})
 OUTSIDE = [
     *((name, change) for name in ("node_offset", "edge_offset") for change in (first(1), last(99), middle(-5))),
     *((name, middle(2**62)) for name in ("node_offset", "edge_offset", "node_id_offset", "slot_edge")),
@@ -81,6 +82,8 @@ def test_an_index_that_points_outside_is_refused_before_anything_reads_it(
         tampered.as_of(None)
     with pytest.raises(StoreError, match="is damaged"):
         keys_of_all(tampered)
+    with pytest.raises(StoreError, match="is damaged"):
+        append(store.path, MORE)
 
 
 def test_a_store_that_is_right_is_read(store: Store) -> None:
@@ -132,7 +135,7 @@ def test_one_changed_byte_stops_an_append(store: Store) -> None:
     content[3] ^= 0x40
     path.write_bytes(content)
     with pytest.raises(StoreError, match=r"is damaged: event_features: the content of event_features.bin has changed"):
-        append(store.path, pa.table({"s": ["a"], "d": ["z"], "t": [9], "x": [1.0], "kind": ["p"]}))
+        append(store.path, MORE)
     assert sorted(path.name for path in store.path.iterdir()) == before
 
 
@@ -153,3 +156,37 @@ def test_a_folder_in_place_of_a_file_is_a_fault(store: Store) -> None:
     path.mkdir()
     (fault,) = digest_faults(path.parent, "edge_a", store.manifest.arrays["edge_a"])
     assert "must be a regular file" in fault
+
+
+@pytest.mark.parametrize(
+    ("array", "words"),
+    [
+        ("event_features", ("export", "--format", "csv", "--out", "out.csv")),
+        ("edge_offset", ("info",)),
+        ("event_time", ("train", "--labels", "none.csv", "--out", "model")),
+        ("event_time", ("tune", "--labels", "none.csv", "--out", "tuned")),
+        ("event_time", ("evaluate", "model", "--labels", "none.csv", "--verify")),
+    ],
+)
+def test_commands_refuse_damage_before_anything_else(
+    store: Store, array: str, words: tuple[str, ...], gtea: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files that don't exist are not what is wrong."""
+    monkeypatch.chdir(store.path.parent)
+    path = store.path / store.manifest.folder / f"{array}.bin"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    command, *rest = words
+    model = [rest.pop(0)] if command == "evaluate" else []
+    done = gtea(command, *model, store.path, *rest)
+    assert done.code == 4
+    assert f"is damaged: {array}: the content of {array}.bin has changed" in done.err
+
+
+def test_export_reads_damaged_stores_if_told_to(store: Store, gtea: Callable[..., Any]) -> None:
+    path = store.path / store.manifest.folder / "event_features.bin"
+    path.write_bytes(bytes(path.stat().st_size))
+    out = store.path.with_name("out.csv")
+    assert gtea("export", store.path, "--no-verify", "--format", "csv", "--out", out).code == 0
+    assert out.read_text().splitlines()[1].endswith('0,"p"')

@@ -33,7 +33,7 @@ def test_the_smallest_stored_time_that_is_not_before(instant: Any, unit: str, in
     assert parse_instant(instant, unit, input_unit) == stored
 
 
-@pytest.mark.parametrize("instant", [True, 1.5, None, "soon", "1e999999999", "nan"])
+@pytest.mark.parametrize("instant", [True, 1.5, None, "soon", "1e999999999", "1e-999999999", "nan"])
 def test_what_is_no_instant_is_refused(instant: Any) -> None:
     with pytest.raises(UsageError, match="as_of: must be"):
         parse_instant(instant, "s", "s")

@@ -207,7 +207,7 @@ def test_requests_that_can_not_be(shop: Store) -> None:
     labels = labels_of(shop, ALTERNATE)
     with pytest.raises(UsageError, match=r"k: must be at least 3.*\(got 2\)"):
         stratified_folds(labels, shop, k=2)
-    for fractions in [(0.5, 0.5), (0.6, 0.2, 0.3), (1.2, -0.1, -0.1)]:
+    for fractions in [(0.5, 0.5), (0.6, 0.2, 0.3), (1.2, -0.1, -0.1), (float("nan"), 0.5, 0.5)]:
         with pytest.raises(UsageError, match="fractions: must be three positive numbers"):
             temporal_split(labels, shop, fractions=fractions)
 

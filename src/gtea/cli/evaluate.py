@@ -9,6 +9,7 @@ import click
 
 from gtea.cli.output import cache_option, json_option, print_json, print_unknown, progress_bar, sampled_option
 from gtea.cli.train import device_option, unknown_option
+from gtea.cli.verified import check_store, verify_option
 from gtea.errors import UsageError
 
 
@@ -25,6 +26,7 @@ from gtea.errors import UsageError
     help="With --pairs: the label that means a link; default the second by name, as in 0 and 1.",
 )
 @click.option("--as-of", metavar="T", help="Score as of T; default just after the last event.")
+@verify_option
 @sampled_option
 @cache_option
 @unknown_option
@@ -37,6 +39,7 @@ def command(
     pairs: str | None,
     positive: str | None,
     as_of: str | None,
+    verify: bool | None,
     sampled: bool,
     cache: str | None,
     unknown: Literal["error", "skip"],
@@ -60,6 +63,7 @@ def command(
         raise UsageError("--labels, --pairs: give one of them: labelled accounts, or labelled pairs.")
     if labels is not None and positive is not None:
         raise UsageError("--positive: only goes with --pairs: a model of accounts has its own. Leave it out.")
+    check_store(store, verify=bool(verify))  # labels of a few accounts read little of a large store
     with progress_bar() as progress:
         options = ScoringOptions(sampled, None if cache is None else Path(cache), progress)
         asked: dict[str, Any] = {

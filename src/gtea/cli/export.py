@@ -8,6 +8,7 @@ from typing import Literal
 import click
 
 from gtea.cli.output import json_option, print_json, printable, progress_bar
+from gtea.cli.verified import check_store, verify_option
 
 
 @click.command("export")
@@ -21,8 +22,16 @@ from gtea.cli.output import json_option, print_json, printable, progress_bar
 )
 @click.option("--out", required=True, metavar="FILE", help="The file to write; replaced in one step if it exists.")
 @click.option("--as-of", metavar="T", help="Only events before T: a date, or a number in the unit of the input.")
+@verify_option
 @json_option
-def command(store: str, format: Literal["parquet", "csv", "pyg"], out: str, as_of: str | None, as_json: bool) -> None:
+def command(
+    store: str,
+    format: Literal["parquet", "csv", "pyg"],
+    out: str,
+    as_of: str | None,
+    verify: bool | None,
+    as_json: bool,
+) -> None:
     """Write STORE's events to a file, in time order.
 
     Parquet and CSV have the columns of the input (ids as text, calendar times as UTC timestamps) and can be
@@ -31,6 +40,7 @@ def command(store: str, format: Literal["parquet", "csv", "pyg"], out: str, as_o
     """
     from gtea.store.store import Store
 
+    check_store(store, verify=verify is not False)
     view = Store.open(store).as_of(as_of)
     with progress_bar() as progress:
         if format == "pyg":

@@ -25,9 +25,12 @@ def command(store: str, as_json: bool) -> None:
     edges are pairs of accounts that have a history (ordered pairs in a directed store); events are those in the
     store; self_loops are those found in the input.
     """
+    from gtea.store.integrity import require_digests
     from gtea.store.store import Store
 
-    show(Store.open(store), as_json, histograms=sys.stdout.isatty())
+    opened = Store.open(store)
+    require_digests(opened, ("node_offset", "edge_offset"))  # all that is read besides the manifest
+    show(opened, as_json, histograms=sys.stdout.isatty())
 
 
 def show(store: Store, as_json: bool, *, histograms: bool = False) -> None:

@@ -105,8 +105,8 @@ def command(
     if task == "nodes":
         options["decisions"] = DecisionOptions(*(options.pop(name) for name in _DECISIONS))
     read = LinkRequest.read if task == "links" else NodeRequest.read
+    check_store(store, verify=verify is not False)  # first: damaged ids would seem to be missing accounts
     request = read(Path(store), variant=variant, **options)
-    check_store(store, verify=verify is not False)
     result: TrainingResult | FoldsResult
     with training_bar() as bar:
         listener = with_board(bar)

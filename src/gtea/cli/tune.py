@@ -20,6 +20,7 @@ from gtea.cli.output import (
     training_figures,
 )
 from gtea.cli.train import device_option, options_of, print_left_out, unknown_option
+from gtea.cli.verified import check_store, verify_option
 from gtea.errors import UsageError
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ _TOP = 5
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One setting of all trials.")
 @click.option("--as-of", metavar="T", help="Nothing at or after T is used: a date, or a number in the input's unit.")
 @click.option("--positive", metavar="CLASS", help="The class whose probability is the score; else the rarer one.")
+@verify_option
 @unknown_option
 @device_option
 @json_option
@@ -78,6 +80,7 @@ def command(
     config: str | None,
     resume: bool,
     final: bool,
+    verify: bool | None,
     as_json: bool,
     kind: Any,
     trials: int | None,
@@ -113,6 +116,7 @@ def command(
 
     read = LinkRequest.read if task == "links" else NodeRequest.read
     asked = options_of(task, options)
+    check_store(store, verify=verify is not False)
     request = read(Path(store), config=Path(config) if config else None, **asked)
     search = _search(request, kind, trials, space, seed, no_prune, options["settings"])
     folder = Path(out).absolute()

@@ -19,6 +19,10 @@ Encoder = Literal["lstm", "transformer", "statistics"]
 Attention = Literal["sparsemax", "softmax", "entmax15"]
 LinkHead = Literal["dot", "pair", "ordered_pair"]
 
+_MAX_SIZE = 2**16
+_MAX_INPUTS = 2**24
+"""Beyond what anybody trains. With these, the number of weights of a model fits into 64 bits."""
+
 
 @dataclass(frozen=True)
 class ModelConfig:
@@ -69,12 +73,12 @@ class ModelConfig:
         _require_range("model.num_layers", self.num_layers, 1, 3)
         _require_range("model.num_encoder_layers", self.num_encoder_layers, 1, 3)
         for name in ("d_node", "d_edge", "num_heads", "d_mlp"):
-            _require_at_least(f"model.{name}", getattr(self, name), 1)
-        _require_at_least("model.d_time", self.d_time, 2)
+            _require_range(f"model.{name}", getattr(self, name), 1, _MAX_SIZE)
+        _require_range("model.d_time", self.d_time, 2, _MAX_SIZE)
         if not 0 <= self.dropout < 1:
             raise UsageError(f"model.dropout must be at least 0 and below 1 (got {self.dropout}). Try 0.1.")
-        if self.node_limit < 0:
-            raise UsageError(f"model.node_limit must be at least 0 (got {self.node_limit}). Try 2.")
+        if not 0 <= self.node_limit < float("inf"):
+            raise UsageError(f"model.node_limit must be at least 0 and finite (got {self.node_limit}). Try 2.")
         if self.reads_histories and self.encoder == "transformer":
             self._require_heads_to_divide("d_edge")
         if self.family in ("gat", "tgat"):
@@ -127,11 +131,11 @@ class InputSpec:
     first ones. 0 if all are; then a hybrid has one set of trees instead of two."""
 
     def __post_init__(self) -> None:
-        _require_at_least("input.d_node_features", self.d_node_features, 0)
-        _require_at_least("input.d_event_features", self.d_event_features, 0)
-        _require_at_least("input.d_pair_statistics", self.d_pair_statistics, 0)
-        _require_at_least("input.d_neighbour_labels", self.d_neighbour_labels, 0)
-        _require_at_least("input.d_head_inputs", self.d_head_inputs, self.d_neighbour_labels)
+        for name in ("d_node_features", "d_event_features", "d_pair_statistics", "d_neighbour_labels"):
+            _require_range(f"input.{name}", getattr(self, name), 0, _MAX_INPUTS)
+        _require_range("input.d_head_inputs", self.d_head_inputs, self.d_neighbour_labels, _MAX_INPUTS)
+        _require_range("input.d_tree_inputs", self.d_tree_inputs, 0, _MAX_INPUTS)
+        _require_range("input.d_own_features", self.d_own_features, 0, self.d_tree_inputs)
         if not 0 < self.shortest_period <= self.longest_period < float("inf"):
             raise UsageError(
                 "input.shortest_period must be above 0 and at most input.longest_period "
@@ -152,8 +156,3 @@ def require_one_of(subject: str, value: str, choices: Sequence[str]) -> None:
 def _require_range(subject: str, value: int, low: int, high: int) -> None:
     if not low <= value <= high:
         raise UsageError(f"{subject} must be from {low} to {high} (got {value}). Try {min(max(value, low), high)}.")
-
-
-def _require_at_least(subject: str, value: int, low: int) -> None:
-    if value < low:
-        raise UsageError(f"{subject} must be at least {low} (got {value}). Try {low}.")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
+import math
 import tomllib
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from reprlib import repr as shortened
 from typing import Any, Literal, get_args, get_origin
 
 from gtea.config.model_config import ModelConfig
@@ -20,6 +23,7 @@ NodeKind = Literal["given", "statistics", "random", "partners", "rhythm"]
 its partners, or its rhythm: rates, bursts, how fast money passes through."""
 
 _FAMILY = "model.family"
+_LARGEST_BITS = 63
 _RENAMED = {
     "features.ages": "is now called features.recency",
     "features.flows": "is now called features.net_flow",
@@ -136,19 +140,21 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         rules = [
-            ("features.d_random", self.features.d_random, 1),
-            ("sampling.batch_size", self.sampling.batch_size, 1),
-            ("sampling.fanout", self.sampling.fanout, 1),
-            ("sampling.max_events", self.sampling.max_events, 0),
-            ("train.epochs", self.train.epochs, 1),
-            ("train.patience", self.train.patience, 1),
-            ("train.weight_decay", self.train.weight_decay, 0),
-            ("train.seed", self.train.seed, 0),
-            ("split.train_windows", self.split.train_windows, 1),
+            ("features.d_random", self.features.d_random, 1, 2**16),
+            ("sampling.batch_size", self.sampling.batch_size, 1, 2**20),
+            ("sampling.fanout", self.sampling.fanout, 1, 2**14),
+            ("sampling.max_events", self.sampling.max_events, 0, 2**31),
+            ("train.epochs", self.train.epochs, 1, 2**31),
+            ("train.patience", self.train.patience, 1, 2**31),
+            ("train.weight_decay", self.train.weight_decay, 0, 2**31),
+            ("train.seed", self.train.seed, 0, 2**63 - 1),
+            ("split.train_windows", self.split.train_windows, 1, 2**31),
         ]
-        for name, value, least in rules:
-            if value < least:
+        for name, value, least, most in rules:
+            if not value >= least:
                 raise UsageError(f"{name} must be at least {least} (got {value}). Try {least}.")
+            if value > most:
+                raise UsageError(f"{name} must be at most {most} (got {value}). Try {most}.")
         if not 0 < self.train.lr < 10:
             raise UsageError(f"train.lr must be above 0 and below 10 (got {self.train.lr}). Try 0.001.")
 
@@ -186,7 +192,9 @@ def with_settings(config: RunConfig, settings: Mapping[str, Any], where: str) ->
 
 def config_from_json(values: Mapping[str, Any]) -> RunConfig:
     """Restore a configuration from the result of ``to_json``."""
-    sections = typing.get_type_hints(RunConfig)
+    sections = _hints(RunConfig)
+    if not isinstance(values, Mapping) or set(values) != set(sections):
+        raise UsageError(f"settings must have the sections {', '.join(sections)} (got {shortened(values)}).")
     return RunConfig(**{name: _section(kind, name, values[name]) for name, kind in sections.items()})
 
 
@@ -196,7 +204,7 @@ def read_toml(path: Path, option: str) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise UsageError(f"{path}: no such file. Check {option}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # tomllib raises both, besides errors of its own
         raise UsageError(f"{path.name}: is not valid TOML ({error}). Fix the file.") from error
 
 
@@ -228,32 +236,44 @@ def _value(text: str) -> Any:
     """Parse a TOML value. A bare word is a string."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return text
 
 
+@functools.cache
+def _hints(kind: Any) -> dict[str, Any]:
+    """The types of the settings of a section. Resolving them takes longer than reading a configuration."""
+    return typing.get_type_hints(kind)
+
+
 def _section(kind: Any, name: str, values: Mapping[str, Any]) -> Any:
-    hints = typing.get_type_hints(kind)
+    hints = _hints(kind)
+    if not isinstance(values, Mapping) or not set(values) <= set(hints):
+        raise UsageError(f"{name} must be a section with {', '.join(hints)} (got {shortened(values)}).")
     return kind(**{key: _typed(f"{name}.{key}", value, hints[key]) for key, value in values.items()})
 
 
 def _typed(name: str, value: Any, kind: Any) -> Any:
     """Convert a value to the type of its field, or raise an error that names the expected type."""
+    if isinstance(value, int) and value.bit_length() > _LARGEST_BITS:
+        raise UsageError(f"{name} must be a number of at most 64 bits (got {value.bit_length()} bits). Try 10.")
     if get_origin(kind) is Literal:
-        if value not in get_args(kind):
+        if not isinstance(value, str) or value not in get_args(kind):
             choices = ", ".join(repr(choice) for choice in get_args(kind))
-            raise UsageError(f"{name} must be one of {choices} (got {value!r}). Try {get_args(kind)[0]!r}.")
+            raise UsageError(f"{name} must be one of {choices} (got {shortened(value)}). Try {get_args(kind)[0]!r}.")
         return value
     if type(None) in get_args(kind):
         return None if value is None else _typed(name, value, next(k for k in get_args(kind) if k is not type(None)))
     if get_origin(kind) is tuple:
         items = [value] if isinstance(value, str) else value
         if not isinstance(items, list | tuple):
-            raise UsageError(f"{name} must be a list (got {value!r}). Try [{value!r}].")
+            raise UsageError(f"{name} must be a list (got {shortened(value)}). Try [{shortened(value)}].")
         return tuple(_typed(name, item, get_args(kind)[0]) for item in items)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
+        if not math.isfinite(value):
+            raise UsageError(f"{name} must be a finite number (got {value}). Try 0.1.")
         return float(value)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         example = {"bool": "true or false", "int": "10", "float": "0.1", "str": "a word"}[kind.__name__]
-        raise UsageError(f"{name} must be of type {kind.__name__} (got {value!r}). Try {example}.")
+        raise UsageError(f"{name} must be of type {kind.__name__} (got {shortened(value)}). Try {example}.")
     return value

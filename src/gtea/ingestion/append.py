@@ -53,6 +53,7 @@ def append(
         old = Store.open(path)
         # Merging reads every byte anyway, and the digests of what it writes would make damage look right.
         require_digests(old)
+        old.require_bounds()  # an index below 0 would count from the end
         schema = Schema.from_json(old.manifest.schema)
         _check_appendable(schema, nodes is not None)
         options = ReadOptions(bad_rows, path.with_name(f"{path.name}.bad_rows.csv"), allow_any_date, memory, progress)

@@ -7,7 +7,9 @@ rows and leave them out, so the counts and the dropped rows can't differ.
 from __future__ import annotations
 
 import csv
+import heapq
 import io
+import itertools
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,8 +18,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gtea.errors import DataError
-from gtea.ingestion.sources import Source
-from gtea.ingestion.table_files import lines_of_records
+from gtea.ingestion.loading import Loaded
+from gtea.ingestion.table_files import LONGEST_RECORD, lines_of_records
+from gtea.ingestion.time_plan import END_OF_TIME, TimePlan
 from gtea.ingestion.workbench import Workbench, literal
 from gtea.runtime.files import atomic_write
 
@@ -31,13 +34,14 @@ _RULES = {
     "long_id": f"an account id must not be longer than {_MAX_ID_BYTES} bytes",
     "missing_time": "a time must not be empty",
     "bad_time": "a time must be a number or an ISO 8601 date",
+    "last_time": f"a time must be less than {END_OF_TIME:,}, the largest cut",
     "bad_feature": "a feature must be a number",
     "non_finite_feature": "a feature must be a finite number within float32",
     "wrong_columns": "a line must have as many columns as the header",
     "wrong_fields": "a line must have three fields: source, target, seconds",
     "broken_line": "a line must be well-formed UTF-8 CSV",
+    "long_line": f"a line must not be longer than {LONGEST_RECORD:,} bytes",
 }
-_REJECTS = {"MISSING COLUMNS": "wrong_columns", "TOO MANY COLUMNS": "wrong_columns"}
 
 
 @dataclass(frozen=True)
@@ -71,12 +75,12 @@ class BadRow:
         return f"{where}: {_RULES[self.reason]} (got {got})"
 
 
-def line_checks(sources: Sequence[Source], starts: Sequence[int]) -> list[Check]:
+def line_checks(loaded: Sequence[Loaded]) -> list[Check]:
     """The checks of lines that are staged whole because they don't have the right number of fields."""
     rows = [
-        f"rowid BETWEEN {start} AND {end - 1}"
-        for source, start, end in zip(sources, starts, _ends(starts), strict=True)
-        if source.keeps_bad_lines
+        f"rowid BETWEEN {item.start} AND {end - 1}"
+        for item, end in zip(loaded, _ends(loaded), strict=True)
+        if item.source.keeps_bad_lines
     ]
     return [Check("wrong_fields", "", "src", f"dst IS NULL AND ({' OR '.join(rows)})")] if rows else []
 
@@ -92,13 +96,16 @@ def id_checks(column: str, name: str, kind: str) -> list[Check]:
     ]
 
 
-def time_checks(name: str, kind: str, expression: str) -> list[Check]:
-    """The checks of a time in staged column ``t``, converted by ``expression``."""
+def time_checks(name: str, kind: str, times: TimePlan) -> list[Check]:
+    """The checks of a time in staged column ``t``."""
     blank = " OR trim(t) = ''" if kind == "VARCHAR" else ""
-    return [
+    checks = [
         Check("missing_time", name, "t::VARCHAR", f"t IS NULL{blank}"),
-        Check("bad_time", name, "t::VARCHAR", f"({expression}) IS NULL"),
+        Check("bad_time", name, "t::VARCHAR", f"({times.expression}) IS NULL"),
     ]
+    if times.reaches_end:
+        checks.append(Check("last_time", name, "t::VARCHAR", f"({times.expression}) = {END_OF_TIME}"))
+    return checks
 
 
 def number_checks(column: str, name: str) -> list[Check]:
@@ -115,30 +122,20 @@ def number_checks(column: str, name: str) -> list[Check]:
     ]
 
 
-def find_bad_rows(
-    bench: Workbench, table: str, checks: Sequence[Check], sources: Sequence[Source], starts: Sequence[int]
-) -> BadRowsFound:
-    """Count the bad rows of a staged table, and the lines that DuckDB rejected while reading.
-
-    Args:
-        starts: The rowid of the first staged row of each source.
-    """
+def find_bad_rows(bench: Workbench, table: str, checks: Sequence[Check], loaded: Sequence[Loaded]) -> BadRowsFound:
+    """Count the bad rows of a staged table, and the malformed records of its inputs."""
     counts: Counter[str] = Counter()
-    totals = bench.row(f"SELECT count(*) FILTER (WHERE {_any_bad(checks)}), count(*) FROM {table}")
-    if totals[0]:
+    (bad,) = bench.row(f"SELECT count(*) FILTER (WHERE {_any_bad(checks)}) FROM {table}")
+    if bad:
         branches = " ".join(f"WHEN {check.condition} THEN {literal(check.reason)}" for check in checks)
         found = bench.rows(
             f"SELECT reason, count(*) FROM (SELECT CASE {branches} END AS reason FROM {table}) GROUP BY 1"
         )
         counts.update({reason: int(count) for reason, count in found if reason is not None})
-    staged = counts.total()
-    for source in sources:
-        if source.rejects is not None:
-            for kind, count in bench.rows(f"SELECT error_type, count(DISTINCT line) FROM {source.rejects} GROUP BY 1"):
-                counts[_REJECTS.get(str(kind), "broken_line")] += int(count)
-    rejected = counts.total() - staged
-    good = "true" if not totals[0] else f"NOT coalesce({_any_bad(checks)}, true)"
-    return BadRowsFound(bench, table, tuple(checks), tuple(sources), tuple(starts), dict(counts), rejected, good)
+    for item in loaded:
+        counts.update(item.malformed)
+    good = "true" if not bad else f"NOT coalesce({_any_bad(checks)}, true)"
+    return BadRowsFound(bench, table, tuple(checks), tuple(loaded), dict(counts), good)
 
 
 @dataclass(frozen=True)
@@ -148,11 +145,8 @@ class BadRowsFound:
     bench: Workbench
     table: str
     checks: tuple[Check, ...]
-    sources: tuple[Source, ...]
-    starts: tuple[int, ...]
+    loaded: tuple[Loaded, ...]
     counts: dict[str, int]
-    rejected: int
-    """Number of bad rows that are not in the table, because DuckDB couldn't read them."""
     good: str
 
     @property
@@ -172,20 +166,15 @@ class BadRowsFound:
         )
 
     def each(self, limit: int | None = None) -> Iterator[BadRow]:
-        """Yield the bad rows by source and row: at most ``limit`` staged and ``limit`` rejected ones per source."""
-        for source, start, end in zip(self.sources, self.starts, _ends(self.starts), strict=True):
-            staged, rejected = self._staged(start, end, limit), self._rejected(source, limit)
-            records = [int(row) - start for row, *_ in staged]
-            staged_lines, rejected_lines = _lines(source, records, [int(line) for line, *_ in rejected])
-            rows = [
-                _staged_row(source.name, line, self.checks[number], value, text)
-                for line, (_, number, value, text) in zip(staged_lines, staged, strict=True)
-            ]
-            rows += [
-                BadRow(source.name, line, "", None, _REJECTS.get(kind, "broken_line"), text.rstrip("\r\n"))
-                for line, (_, kind, text) in zip(rejected_lines, rejected, strict=True)
-            ]
-            yield from sorted(rows, key=lambda row: row.row)
+        """Yield the bad rows by source and row: at most ``limit`` staged and ``limit`` malformed ones per source."""
+        for item, end in zip(self.loaded, _ends(self.loaded), strict=True):
+            staged = self._staged(item.start, end, limit)
+            lines = _lines(item, [int(row) - item.start for row, *_ in staged])
+            rows = (
+                _staged_row(item.source.name, line, self.checks[number], value, text)
+                for line, (_, number, value, text) in zip(lines, staged, strict=True)
+            )
+            yield from heapq.merge(rows, itertools.islice(_malformed(item), limit), key=lambda row: row.row)
 
     def _staged(self, start: int, end: int, limit: int | None) -> list[tuple[Any, ...]]:
         """Row, index of the failed check, offending value and complete record of the bad rows that were staged."""
@@ -196,15 +185,6 @@ class BadRowsFound:
             FROM (SELECT rowid AS row, CASE {numbers} END AS check_number, *, {self.table} AS columns FROM {self.table}
                   WHERE rowid >= {start} AND rowid < {end} AND coalesce({_any_bad(self.checks)}, true))
             ORDER BY row {f"LIMIT {limit}" if limit else ""}""")
-
-    def _rejected(self, source: Source, limit: int | None) -> list[tuple[Any, ...]]:
-        """Line (as counted by DuckDB), kind and text of the lines that couldn't be split into columns."""
-        if source.rejects is None:
-            return []
-        return self.bench.rows(
-            f"SELECT line, min(error_type), min(csv_line) FROM {source.rejects} GROUP BY line ORDER BY line"
-            + (f" LIMIT {limit}" if limit else "")
-        )
 
 
 def write_quarantine(found: Sequence[BadRowsFound], path: Path) -> None:
@@ -219,21 +199,29 @@ def write_quarantine(found: Sequence[BadRowsFound], path: Path) -> None:
         text.detach()  # atomic_write closes the stream
 
 
-def _lines(source: Source, records: list[int], rejected: list[int]) -> tuple[list[int], list[int]]:
-    """The line numbers of records as an editor shows them. For Parquet and frames, the first row is 1."""
+def _lines(item: Loaded, records: list[int]) -> list[int]:
+    """The line numbers of staged records as an editor shows them. For Parquet and frames, the first row is 1."""
+    source = item.source
     if source.layout is None or source.path is None:
-        return [record + 1 for record in records], rejected
-    if not records and not rejected:
-        return [], []
-    found = lines_of_records(source.path, source.layout, records, len(rejected))
+        return [record + 1 for record in records]
+    found = lines_of_records(source.path, source.layout, records, 0).accepted if records else []
     # If Python and DuckDB ever disagree about what a record is, an approximate number is better than none.
-    approximate = [record + source.layout.header_lines + 1 for record in records]
-    return [*found.accepted, *approximate[len(found.accepted) :]], [*found.rejected, *rejected][: len(rejected)]
+    return [*found, *(record + source.layout.header_lines + 1 for record in records[len(found) :])]
 
 
-def _ends(starts: Sequence[int]) -> list[int]:
+def _malformed(item: Loaded) -> Iterator[BadRow]:
+    """The records of an input that can't be split into columns."""
+    if not item.malformed or item.source.layout is None or item.source.path is None:
+        return
+    for record in item.source.layout.records(item.source.path):
+        if record.fault:
+            text = record.text.rstrip("\r\n").encode(errors="replace").decode()  # what is not UTF-8 becomes ?
+            yield BadRow(item.source.name, record.line, "", None, record.fault, text)
+
+
+def _ends(loaded: Sequence[Loaded]) -> list[int]:
     """The rowid after the last staged row of each source."""
-    return [*starts[1:], 1 << 62]
+    return [*(item.start for item in loaded[1:]), 1 << 62]
 
 
 def _any_bad(checks: Sequence[Check]) -> str:

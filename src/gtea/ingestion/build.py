@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gtea.ingestion.array_writer import ArrayFolder
 from gtea.ingestion.duplicates import DuplicateCounter
-from gtea.ingestion.keys import EndsFile, string_table
+from gtea.ingestion.keys import EndsFile, replace_ids_by_keys, write_string_query
 from gtea.ingestion.workbench import Workbench
 from gtea.store.layout import vocabulary_name
 from gtea.store.schema import EventShape
@@ -41,26 +41,25 @@ def write_vocabularies(bench: Workbench, arrays: ArrayFolder, shape: EventShape)
         bench.run(f"""CREATE TABLE {name} AS
             SELECT word, (row_number() OVER (ORDER BY strlen(word), word) - 1)::INTEGER AS code
             FROM (SELECT DISTINCT {column} AS word FROM clean)""")
-        arrays.write_strings(name, string_table(bench, f"SELECT word FROM {name} ORDER BY code"))
+        write_string_query(bench, arrays, name, f"SELECT word FROM {name} ORDER BY code")
 
 
 def create_keyed_view(
     bench: Workbench, shape: EventShape, *, text: bool, directed: bool, keep_self_loops: bool
 ) -> None:
     """Create the view ``keyed(lo, hi, t, reverse, f0.., c0.., r)``: events with the keys of their ends."""
-    src, dst = ("s.key", "d.key") if text else ("e.src", "e.dst")
-    low, high = (src, dst) if directed else (f"least({src}, {dst})", f"greatest({src}, {dst})")
-    reverse = "0" if directed else f"{src} > {dst}"
+    # Compare ids, not keys, to find self-loops: a condition between the keys can lead to a cross join.
+    events = "clean" if keep_self_loops else "(SELECT * FROM clean WHERE src <> dst)"
+    events = replace_ids_by_keys(bench, events) if text else events
+    low, high = ("e.src", "e.dst") if directed else ("least(e.src, e.dst)", "greatest(e.src, e.dst)")
+    reverse = "0" if directed else "e.src > e.dst"
     columns = [f"e.{name}" for name in shape.features]
     columns += [f"v{i}.code AS {name}" for i, name in enumerate(shape.categorical)]
-    joins = ["JOIN id_keys s ON e.src = s.id JOIN id_keys d ON e.dst = d.id"] if text else []
-    joins += [f"JOIN {vocabulary_name(i)} v{i} ON e.{name} = v{i}.word" for i, name in enumerate(shape.categorical)]
-    # Compare ids, not keys, to find self-loops: a condition between s and d can lead to a cross join.
+    joins = [f"JOIN {vocabulary_name(i)} v{i} ON e.{name} = v{i}.word" for i, name in enumerate(shape.categorical)]
     bench.run(f"""CREATE VIEW keyed AS
         SELECT {low} AS lo, {high} AS hi, t, ({reverse})::UTINYINT AS reverse,
                {"".join(f"{column}, " for column in columns)} r
-        FROM clean e {" ".join(joins)}
-        {"" if keep_self_loops else "WHERE e.src <> e.dst"}""")
+        FROM {events} e {" ".join(joins)}""")
 
 
 def write_events(bench: Workbench, arrays: ArrayFolder, shape: EventShape, relation: str, scratch: Path) -> BuiltEvents:

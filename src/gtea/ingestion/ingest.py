@@ -8,7 +8,7 @@ import importlib.metadata
 import logging
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal
 
@@ -23,7 +23,7 @@ from gtea.ingestion.ingest_request import Input, ReadOptions, as_list, event_col
 from gtea.ingestion.keys import create_accounts, create_id_keys, integers_are_keys, write_accounts, write_edge_ends
 from gtea.ingestion.ledger import Ledger
 from gtea.ingestion.node_table import create_clean_nodes, write_node_features
-from gtea.ingestion.sources import Source, open_file, open_frame
+from gtea.ingestion.sources import Scan, Source, open_file, open_frame
 from gtea.ingestion.staging import check_events, common_id_type, create_clean_view, stage_events, stage_nodes
 from gtea.ingestion.table_files import find_files
 from gtea.ingestion.time_plan import TimePlan, check_time_options, plan_times
@@ -122,14 +122,14 @@ def build_version(
     ):
         events = _open_all(bench, inputs, schema, schema.columns.all, "events")
         nodes = _open_all(bench, node_inputs, schema, schema.node_columns.all if schema.node_columns else (), "nodes")
-        digests = hashing.submit(lambda: [source.digest() for source in (*events, *nodes)])
+        scans = [hashing.submit(source.scan) for source in (*events, *nodes)]
         ledger = Ledger()
-        times, text = _read(bench, events, nodes, schema, options, finest, ledger)
+        times, text = _read(bench, events, nodes, scans, schema, options, finest, ledger)
         built, num_nodes = _write(bench, arrays, schema, text, ledger, scratch)
         arrays.finish_open()
         edge_arrays = [arrays.read(name) for name in ("edge_a", "edge_b", "edge_first_time")]
         write_adjacency(bench, arrays, num_nodes, *edge_arrays)
-        sources = digests.result()
+        sources = [scan.result().described for scan in scans]
         described = arrays.close()
     return Manifest(
         folder=folder,
@@ -153,6 +153,7 @@ def _read(
     bench: Workbench,
     events: Sequence[Source],
     nodes: Sequence[Source],
+    scans: Sequence[Future[Scan]],
     schema: Schema,
     options: ReadOptions,
     finest: StoredUnit,
@@ -165,7 +166,8 @@ def _read(
     columns = schema.columns
     node_id = schema.node_columns.node_id if schema.node_columns else ""
     id_type = common_id_type(events, columns, nodes, node_id)
-    staged = stage_events(bench, events, columns, jodie=schema.format == "jodie", id_type=id_type)
+    event_scans, node_scans = scans[: len(events)], scans[len(events) :]
+    staged = stage_events(bench, events, event_scans, columns, jodie=schema.format == "jodie", id_type=id_type)
     times = plan_times(
         bench,
         staged.types["t"],
@@ -177,10 +179,12 @@ def _read(
     )
     found = check_events(bench, staged, times)
     found_nodes = (
-        stage_nodes(bench, nodes, schema.node_columns, id_type=id_type) if schema.node_columns and nodes else None
+        stage_nodes(bench, nodes, node_scans, schema.node_columns, id_type=id_type)
+        if schema.node_columns and nodes
+        else None
     )
     ledger.quarantine = _handle_bad_rows([found, *([found_nodes] if found_nodes else [])], options)
-    ledger.rows_in = staged.num_rows + found.rejected
+    ledger.rows_in = sum(item.rows_in for item in staged.loaded)
     ledger.bad = found.counts
     create_clean_view(bench, staged, times, found.good)
     if found_nodes is not None and schema.node_columns is not None:
@@ -224,11 +228,10 @@ def _open_all(
             sources.append(open_frame(bench, item, f"{kind} frame {len(sources) + 1}"))
             continue
         declared: Format = "auto" if kind == "nodes" else schema.format
-        for path in find_files([item]):
-            number = len(sources) + (1000 if kind == "nodes" else 0)
-            sources.append(
-                open_file(bench, path, wanted=wanted, declared=declared, delimiter=schema.delimiter, number=number)
-            )
+        sources += [
+            open_file(bench, path, wanted=wanted, declared=declared, delimiter=schema.delimiter)
+            for path in find_files([item])
+        ]
     return sources
 
 

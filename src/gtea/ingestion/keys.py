@@ -19,10 +19,15 @@ from gtea.errors import DataError
 from gtea.ingestion.array_writer import ArrayFolder
 from gtea.ingestion.workbench import Workbench, zero_copy
 from gtea.store.layout import MAX_NODES, NODE_IDS
-from gtea.store.strings import StringTable, table_of
+from gtea.store.strings import table_of
 
 _CHUNK = 1 << 22
 _LARGEST_TABLE = 1 << 26
+
+# What an id takes in the hash table of a join, besides its text, and the share of memory for two such tables beside the
+# sort. Measured with 20 M events of 4 M accounts.
+_KEY_BYTES = 64
+_LARGEST_SHARE = 0.4
 
 
 def integers_are_keys(bench: Workbench, id_type: str) -> bool:
@@ -45,6 +50,27 @@ def create_id_keys(bench: Workbench, *, with_node_table: bool) -> None:
         "ordering accounts",
     )
     bench.run("DROP TABLE distinct_ids")
+
+
+def replace_ids_by_keys(bench: Workbench, events: str) -> str:
+    """The relation of events, but with keys for the ids of both ends.
+
+    Usually a join in the query that sorts the events. It holds the keys twice, and DuckDB does not move both copies to
+    disk to make room for the sort. So if they need much of the memory, each end is joined on its own, before the sort.
+    """
+    (size,) = bench.row(f"SELECT 2 * coalesce(sum(strlen(id) + {_KEY_BYTES}), 0) FROM id_keys")
+    if size <= _LARGEST_SHARE * bench.limit:
+        joins = "JOIN id_keys s ON e.src = s.id JOIN id_keys d ON e.dst = d.id"
+        return f"(SELECT e.* REPLACE (s.key AS src, d.key AS dst) FROM {events} e {joins})"
+    for end in ("src", "dst"):
+        bench.run(
+            f"CREATE TABLE clean_{end} AS SELECT e.* REPLACE (k.key AS {end}) "
+            f"FROM {events} e JOIN id_keys k ON e.{end} = k.id",
+            "replacing ids",
+        )
+        events = f"clean_{end}"
+    bench.run("DROP TABLE clean_src")
+    return events
 
 
 def create_accounts(
@@ -79,7 +105,7 @@ def create_accounts(
 def write_accounts(bench: Workbench, arrays: ArrayFolder) -> NDArray[np.int64]:
     """Write the account ids, and return their keys in order."""
     keys = [batch.column(0).to_numpy() for batch in bench.stream("SELECT key FROM accounts ORDER BY key")]
-    arrays.write_strings(NODE_IDS, string_table(bench, "SELECT id::VARCHAR FROM accounts ORDER BY key"))
+    write_string_query(bench, arrays, NODE_IDS, "SELECT id::VARCHAR FROM accounts ORDER BY key")
     return np.concatenate([np.zeros(0, np.int64), *keys])
 
 
@@ -105,10 +131,17 @@ def _position_lookup(keys: NDArray[np.int64]) -> Callable[[NDArray[np.int64]], N
     return lambda wanted: table[wanted - low]
 
 
-def string_table(bench: Workbench, sql: str) -> StringTable:
-    """The string table of a query's result, which must be distinct and in canonical order."""
-    chunks = [batch.column(0).cast(pa.large_string()) for batch in bench.stream(sql)]
-    return table_of(pa.concat_arrays(chunks) if chunks else pa.array([], pa.large_string()))
+def write_string_query(bench: Workbench, arrays: ArrayFolder, name: str, sql: str) -> None:
+    """Write the string table of a query's result, which must be distinct and in canonical order.
+
+    It is written batch by batch: the ids of all accounts may be larger than memory.
+    """
+    offsets, data = arrays.open(f"{name}_offset"), arrays.open(f"{name}_bytes")
+    offsets.write(np.zeros(1, np.int64))
+    for batch in bench.stream(sql):
+        table = table_of(batch.column(0).cast(pa.large_string()))
+        offsets.write(table.offsets[1:] + data.length)
+        data.write(table.data)
 
 
 class EndsFile:

@@ -77,6 +77,7 @@ def merge(bench: Workbench, arrays: ArrayFolder, old: Store, new: Store, on_dupl
     arrays.write_strings(NODE_IDS, accounts)
     words = _merge_vocabularies(arrays, old, new)
     scale = unit_ratio(old.unit, new.unit)
+    _refuse_overflow(old, new, scale)
     old_keys, new_keys = _keys(old, old_nodes), _keys(new, new_nodes)
     keys = np.union1d(old_keys, new_keys)
     old_edges, new_edges = np.searchsorted(keys, old_keys), np.searchsorted(keys, new_keys)
@@ -110,6 +111,23 @@ def merge(bench: Workbench, arrays: ArrayFolder, old: Store, new: Store, on_dupl
     if on_duplicate == "drop":
         duplicates -= redelivered
     return Merged(len(accounts), len(keys), int(counts.sum()), redelivered, duplicates, nodes_without_row)
+
+
+def _refuse_overflow(old: Store, new: Store, scale: int) -> None:
+    """Refuse a delivery in a finer unit in which the times of the store don't fit into int64."""
+    limits = np.iinfo(np.int64)
+    far = [int(t) for t in (old.manifest.time["first"], old.manifest.time["last"]) if t is not None]
+    far = [t for t in far if not limits.min <= t * scale < limits.max]
+    if not far:
+        return
+    row = int(np.argmax(new.arrays.event_time % scale != 0))
+    edge = int(np.searchsorted(new.arrays.edge_offset, row, side="right")) - 1
+    ends = (new.account(int(new.arrays.edge_a[edge])), new.account(int(new.arrays.edge_b[edge])))
+    raise DataError(
+        f"{old.path.name}: all times must fit into 64 bits in {new.unit!r}, as needed for the new event between "
+        f"{ends[0]!r} and {ends[1]!r} at {new.date(int(new.arrays.event_time[row]))} "
+        f"(got {old.date(far[0])} in the store). Round the times of the delivery to {old.unit!r}."
+    )
 
 
 def _merge_vocabularies(arrays: ArrayFolder, old: Store, new: Store) -> _Words:

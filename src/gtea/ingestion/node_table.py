@@ -22,7 +22,7 @@ def create_clean_nodes(bench: Workbench, num_features: int, found: BadRowsFound)
     if conflicts:
         accounts = ", ".join(repr(row[0]) for row in conflicts)
         raise DataError(
-            f"{found.sources[0].name}: an account may have one row of features "
+            f"{found.loaded[0].source.name}: an account may have one row of features "
             f"(got rows that disagree for {accounts}). Keep one row of each."
         )
     good = int(bench.row(f"SELECT count(*) FROM staged_nodes WHERE {found.good}")[0])

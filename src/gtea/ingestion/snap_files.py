@@ -7,13 +7,13 @@ the processor time of a CSV file with the same events; splitting into lists take
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from gtea.errors import DataError
-from gtea.ingestion.table_files import is_broken, open_text
+from gtea.ingestion.record_count import RecordCounter
+from gtea.ingestion.table_files import Record, is_broken, is_long, long_lines_refused, open_text
 
 WHOLE_LINES = "delim = '\n', quote = '', escape = '', strict_mode = false, new_line = '\\n'"
 """The dialect with which DuckDB reads lines. A line break can't occur in a line, so nothing else is split or lost.
@@ -24,9 +24,6 @@ line break: after CR LF, it would lose the character that follows a single CR.
 
 _FIELDS = r"^[ \t]*([^ \t]+)[ \t]+([^ \t]+)[ \t]+([^ \t]+)[ \t]*$"
 
-# DuckDB rejects longer lines.
-_LONGEST_LINE = 2_000_000
-
 
 @dataclass(frozen=True)
 class SnapLayout:
@@ -34,15 +31,21 @@ class SnapLayout:
 
     columns: tuple[str, str, str] = ("source", "target", "timestamp")
     header_lines: int = 0
+    header_records: int = 0
 
-    def records(self, stream: io.TextIOWrapper) -> Iterator[tuple[int, bool]]:
-        """The line of each record, and whether DuckDB accepts it. Lines with too few fields are accepted, too."""
-        for number, line in enumerate(stream, start=1):
-            text = line.rstrip("\r\n")
-            if is_broken(text) or len(text.encode(errors="surrogateescape")) > _LONGEST_LINE:
-                yield number, False
-            elif text.strip(" \t") and not text.startswith("#"):
-                yield number, True
+    def counter(self) -> RecordCounter:
+        """A counter of lines that are neither blank nor comments."""
+        return RecordCounter(None)
+
+    def records(self, path: Path) -> Iterator[Record]:
+        """Every line that is neither blank nor a comment. One with too few fields is well-formed, too."""
+        with open_text(path) as stream:
+            for number, line in enumerate(long_lines_refused(stream, path.name), start=1):
+                text = line.rstrip("\r\n")
+                if not text.strip(" \t") or text.startswith("#"):
+                    continue
+                fault = "long_line" if is_long(text) else "broken_line" if is_broken(text) else ""
+                yield Record(number, [text], fault, text if fault else "")
 
 
 def read_snap_layout(path: Path) -> SnapLayout:
@@ -61,12 +64,12 @@ def read_snap_layout(path: Path) -> SnapLayout:
 
 
 def split_lines(lines: str) -> str:
-    """SQL that splits the column ``line`` of relation ``lines`` into c0, c1 and c2.
+    """SQL that splits the lines in column c0 of relation ``lines`` into c0, c1 and c2.
 
     A line without exactly three fields becomes c0 as a whole, and c1 and c2 are NULL, so that it can be reported.
     """
     return f"""(
         SELECT CASE WHEN field.c2 = '' THEN line ELSE field.c0 END AS c0,
                nullif(field.c1, '') AS c1, nullif(field.c2, '') AS c2
-        FROM (SELECT line, regexp_extract(line, '{_FIELDS}', ['c0', 'c1', 'c2']) AS field FROM {lines}
-              WHERE NOT starts_with(line, '#') AND regexp_matches(line, '[^ \\t]')))"""
+        FROM (SELECT c0 AS line, regexp_extract(c0, '{_FIELDS}', ['c0', 'c1', 'c2']) AS field FROM {lines}
+              WHERE NOT starts_with(c0, '#') AND regexp_matches(c0, '[^ \\t]')))"""

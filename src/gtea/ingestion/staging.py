@@ -7,6 +7,7 @@ table is the row's position in the whole input; it keeps ties in order.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 from gtea.errors import DataError
@@ -19,7 +20,8 @@ from gtea.ingestion.bad_rows import (
     number_checks,
     time_checks,
 )
-from gtea.ingestion.sources import Source
+from gtea.ingestion.loading import Loaded, load
+from gtea.ingestion.sources import Scan, Source
 from gtea.ingestion.table_files import require_columns
 from gtea.ingestion.time_plan import TimePlan
 from gtea.ingestion.workbench import Workbench
@@ -34,17 +36,21 @@ _JODIE_PREFIXES = {"user_id": "user:", "item_id": "item:"}
 
 @dataclass(frozen=True)
 class Staged:
-    """The staged events: the types of their columns, and the first row of each source."""
+    """The staged events: the types of their columns, and how each source was read."""
 
     columns: EventColumns
-    sources: tuple[Source, ...]
+    loaded: tuple[Loaded, ...]
     types: dict[str, str]
-    starts: tuple[int, ...]
-    num_rows: int
 
 
 def stage_events(
-    bench: Workbench, sources: Sequence[Source], columns: EventColumns, *, jodie: bool, id_type: str
+    bench: Workbench,
+    sources: Sequence[Source],
+    scans: Sequence[Future[Scan]],
+    columns: EventColumns,
+    *,
+    jodie: bool,
+    id_type: str,
 ) -> Staged:
     """Read every source into table ``staged``."""
     for source in sources:
@@ -53,43 +59,34 @@ def stage_events(
     types = [id_type, id_type, _common_type(sources, columns.time)]
     types += [_feature_type(sources, name) for name in columns.features] + ["VARCHAR"] * len(columns.categorical)
     bench.run(f"CREATE TABLE staged ({', '.join(f'{n} {t}' for n, t in zip(names, types, strict=True))})")
-    starts: list[int] = []
-    total = 0
-    for source in sources:
-        starts.append(total)
+    loaded: list[Loaded] = []
+    for source, scan in zip(sources, scans, strict=True):
         prefixes = _JODIE_PREFIXES if jodie else {}
         values = [
             f"{_prefixed(source.expressions[column], prefixes.get(column))}::{kind}"
             for column, kind in zip(columns.all, types, strict=True)
         ]
-        bench.run(f"INSERT INTO staged SELECT {', '.join(values)} FROM {source.relation}", f"reading {source.name}")
-        source.check_unchanged()
-        _refuse_open_quotes(bench, source)
-        total = int(bench.row("SELECT count(*) FROM staged")[0])
-    return Staged(columns, tuple(sources), dict(zip(names, types, strict=True)), tuple(starts), total)
+        loaded.append(load(bench, "staged", source, scan, ", ".join(values)))
+    return Staged(columns, tuple(loaded), dict(zip(names, types, strict=True)))
 
 
-def stage_nodes(bench: Workbench, sources: Sequence[Source], columns: NodeColumns, *, id_type: str) -> BadRowsFound:
+def stage_nodes(
+    bench: Workbench, sources: Sequence[Source], scans: Sequence[Future[Scan]], columns: NodeColumns, *, id_type: str
+) -> BadRowsFound:
     """Read the node table into ``staged_nodes(id, f0..)`` and find its bad rows."""
     for source in sources:
         require_columns(source.name, columns.all, tuple(source.columns))
     names = ["id", *(f"f{i}" for i in range(len(columns.features)))]
     types = [id_type, *(_feature_type(sources, name) for name in columns.features)]
     bench.run(f"CREATE TABLE staged_nodes ({', '.join(f'{n} {t}' for n, t in zip(names, types, strict=True))})")
-    starts = []
-    for source in sources:
-        starts.append(int(bench.row("SELECT count(*) FROM staged_nodes")[0]))
+    loaded = []
+    for source, scan in zip(sources, scans, strict=True):
         values = [f"{source.expressions[c]}::{t}" for c, t in zip(columns.all, types, strict=True)]
-        bench.run(
-            f"INSERT INTO staged_nodes SELECT {', '.join(values)} FROM {source.relation}",
-            f"reading {source.name}",
-        )
-        source.check_unchanged()
-        _refuse_open_quotes(bench, source)
+        loaded.append(load(bench, "staged_nodes", source, scan, ", ".join(values)))
     checks = id_checks("id", columns.node_id, id_type)
     for staged, name in zip(names[1:], columns.features, strict=True):
         checks += number_checks(staged, name)
-    return find_bad_rows(bench, "staged_nodes", checks, sources, starts)
+    return find_bad_rows(bench, "staged_nodes", checks, loaded)
 
 
 def common_id_type(
@@ -108,13 +105,13 @@ def common_id_type(
 def check_events(bench: Workbench, staged: Staged, times: TimePlan) -> BadRowsFound:
     """Find the staged rows that can't become events."""
     columns = staged.columns
-    checks: list[Check] = line_checks(staged.sources, staged.starts)
+    checks: list[Check] = line_checks(staged.loaded)
     checks += id_checks("src", columns.src, staged.types["src"])
     checks += id_checks("dst", columns.dst, staged.types["dst"])
-    checks += time_checks(columns.time, staged.types["t"], times.expression)
+    checks += time_checks(columns.time, staged.types["t"], times)
     for name, column in zip(columns.shape.features, columns.features, strict=True):
         checks += number_checks(name, column)
-    return find_bad_rows(bench, "staged", checks, staged.sources, staged.starts)
+    return find_bad_rows(bench, "staged", checks, staged.loaded)
 
 
 def create_clean_view(bench: Workbench, staged: Staged, times: TimePlan, good: str) -> None:
@@ -160,17 +157,3 @@ def _feature_type(sources: Sequence[Source], name: str) -> str:
 
 def _prefixed(expression: str, prefix: str | None) -> str:
     return f"('{prefix}' || {expression})" if prefix else expression
-
-
-def _refuse_open_quotes(bench: Workbench, source: Source) -> None:
-    """Refuse a quote that is never closed. It hides the rest of the file, so bad rows can't be counted."""
-    if source.rejects is None:
-        return
-    found = bench.rows(
-        f"SELECT line FROM {source.rejects} WHERE error_message LIKE '%unterminated quote%' ORDER BY line LIMIT 1"
-    )
-    if found:
-        raise DataError(
-            f"{source.name}, row {found[0][0]}: a quote is opened and never closed, so the rest of the file can't be "
-            "split into rows. Close the quote, or double it if it is part of the text."
-        )

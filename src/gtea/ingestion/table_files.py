@@ -13,12 +13,13 @@ import gzip
 import io
 import itertools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from gtea.errors import DataError, UsageError
+from gtea.ingestion.record_count import RecordCounter
 from gtea.store.schema import Format
 
 if TYPE_CHECKING:
@@ -26,8 +27,13 @@ if TYPE_CHECKING:
 
 _DELIMITERS = (",", "\t", ";", "|")
 
-# csv.reader's own limit of 128 KiB would stop at a long field that DuckDB (2 MiB a line) accepts.
-_FIELD_LIMIT = 4 << 20
+LONGEST_RECORD = 2_000_000
+"""In bytes. DuckDB rejects longer records."""
+
+# Longer lines are rejected whole, but they have to be held in memory to find where they end. The parser needs about
+# eight times their size.
+_LONGEST_LINE = 128 << 20
+_LIMIT = f"{_LONGEST_LINE >> 20} MiB"
 
 _SUFFIXES: dict[str, Literal["csv", "tsv", "parquet"]] = {
     ".csv": "csv",
@@ -39,15 +45,42 @@ _SUFFIXES: dict[str, Literal["csv", "tsv", "parquet"]] = {
 }
 
 
+class Record(NamedTuple):
+    """A record of a text file."""
+
+    line: int
+    """The line on which it starts."""
+    fields: list[str]
+    fault: str = ""
+    """Why it can't be split into columns, as a reason in the data report; empty if it can."""
+    text: str = ""
+    """The record as it is in the file, if it has a fault."""
+
+
 class RecordLayout(Protocol):
     """How to split a text file into records."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
 
     @property
     def header_lines(self) -> int:
         """Number of lines before the first record."""
 
-    def records(self, stream: io.TextIOWrapper) -> Iterator[tuple[int, bool]]:
-        """The line on which each record starts, and whether DuckDB accepts the record."""
+    @property
+    def header_records(self) -> int:
+        """Number of records that those lines are."""
+
+    def counter(self) -> RecordCounter:
+        """A counter of records, those of the header included."""
+
+    def records(self, path: Path) -> Iterator[Record]:
+        """Every record of the file, well-formed or not. It is slower than DuckDB, and knows what DuckDB doesn't tell.
+
+        Raises:
+            DataError: The file has a quote that is never closed, or a line that is too long to hold in memory.
+        """
 
 
 @dataclass(frozen=True)
@@ -57,15 +90,39 @@ class CsvLayout:
     delimiter: str
     columns: tuple[str, ...]
     header_lines: int
+    header_records: int = 1
 
-    def records(self, stream: io.TextIOWrapper) -> Iterator[tuple[int, bool]]:
-        """The line on which each record starts, and whether DuckDB accepts the record."""
-        reader = _reader(stream, self.delimiter)
-        line = 1
-        for record in reader:
-            start, line = line, reader.line_num + 1
-            if start > self.header_lines and record:
-                yield start, len(record) == len(self.columns) and not any(is_broken(field) for field in record)
+    def counter(self) -> RecordCounter:
+        """A counter of records, those of the header included."""
+        return RecordCounter(self.delimiter)
+
+    def records(self, path: Path) -> Iterator[Record]:
+        """Every record of the file, well-formed or not."""
+        with open_text(path) as stream:
+            seen: list[str] = []
+            reader = _reader(_remembered(long_lines_refused(stream, path.name), seen), self.delimiter, strict=True)
+            while True:
+                start = reader.line_num + 1
+                seen.clear()
+                try:
+                    fields = next(reader, None)
+                    broken = False
+                except csv.Error as error:
+                    _refuse_what_hides_records(error, f"{path.name}, row {start}")
+                    fields, broken = [], True
+                if fields is None:
+                    return
+                if start > self.header_lines and (fields or broken):
+                    yield self._record(start, fields, "".join(seen), broken)
+
+    def _record(self, line: int, fields: list[str], text: str, broken: bool) -> Record:
+        if is_long(text):
+            return Record(line, [], "long_line", text)
+        if broken or is_broken(text):
+            return Record(line, [], "broken_line", text)
+        if len(fields) != len(self.columns):
+            return Record(line, [], "wrong_columns", text)
+        return Record(line, fields)
 
 
 def read_layout(path: Path, wanted: Sequence[str], delimiter: str | None = None) -> CsvLayout:
@@ -123,16 +180,15 @@ def lines_of_records(path: Path, layout: RecordLayout, accepted: Sequence[int], 
     """
     found = RecordLines([], [])
     number = 0
-    with open_text(path) as stream:
-        for line, well_formed in layout.records(stream):
-            if len(found.accepted) == len(accepted) and len(found.rejected) >= num_rejected:
-                break
-            if not well_formed:
-                found.rejected.append(line)
-                continue
-            if len(found.accepted) < len(accepted) and number == accepted[len(found.accepted)]:
-                found.accepted.append(line)
-            number += 1
+    for record in layout.records(path):
+        if len(found.accepted) == len(accepted) and len(found.rejected) >= num_rejected:
+            break
+        if record.fault:
+            found.rejected.append(record.line)
+            continue
+        if len(found.accepted) < len(accepted) and number == accepted[len(found.accepted)]:
+            found.accepted.append(record.line)
+        number += 1
     return found
 
 
@@ -155,9 +211,41 @@ def open_text(path: Path) -> io.TextIOWrapper:
     return io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
-def _reader(stream: io.TextIOWrapper, delimiter: str) -> Reader:
-    csv.field_size_limit(_FIELD_LIMIT)
-    return csv.reader(stream, delimiter=delimiter)
+def long_lines_refused(stream: io.TextIOWrapper, name: str) -> Iterator[str]:
+    """The lines of a file, one in memory at a time. Refuses a line that is too long for that."""
+    for number, line in enumerate(iter(lambda: stream.readline(_LONGEST_LINE + 1), ""), start=1):
+        if len(line) > _LONGEST_LINE:
+            raise DataError(f"{name}, row {number}: a line must not be longer than {_LIMIT}. Check the export.")
+        yield line
+
+
+def _remembered(lines: Iterator[str], seen: list[str]) -> Iterator[str]:
+    for line in lines:
+        seen.append(line)
+        yield line
+
+
+def _reader(lines: Iterable[str], delimiter: str, *, strict: bool = False) -> Reader:
+    # The reader's own limit is 128 KiB.
+    csv.field_size_limit(_LONGEST_LINE)
+    return csv.reader(lines, delimiter=delimiter, strict=strict)
+
+
+def _refuse_what_hides_records(error: csv.Error, place: str) -> None:
+    """Refuse a quote that is never closed. It hides the rest of the file, so bad rows can't be counted."""
+    if "unexpected end of data" in str(error):
+        raise DataError(
+            f"{place}: a quote is opened and never closed, so the rest of the file can't be split into rows. "
+            "Close the quote, or double it if it is part of the text."
+        ) from error
+    if "field limit" in str(error):
+        raise DataError(f"{place}: a field must not be longer than {_LIMIT}. Look for an open quote.") from error
+
+
+def is_long(text: str) -> bool:
+    """Whether a record, with its line break, is longer than DuckDB accepts."""
+    shortest = len(text)  # in bytes; a character has up to four
+    return 4 * shortest > LONGEST_RECORD and len(text.encode(errors="surrogateescape")) > LONGEST_RECORD
 
 
 def is_broken(text: str) -> bool:

@@ -19,6 +19,9 @@ from gtea.errors import DataError, UsageError
 from gtea.ingestion.workbench import Workbench, literal
 from gtea.store.time_units import UNITS_PER_SECOND, StoredUnit, TimeUnit, date_text
 
+END_OF_TIME = 2**63 - 1
+"""A view shows the events before its cut. No int64 is after this time, so no view could show an event at it."""
+
 _NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1, "days": 86_400 * 10**9}
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
@@ -31,6 +34,9 @@ _ISO = (
     r"^\s*(\d{4})-?(\d{2})-?(\d{2})(?:[T ](\d{2}):?(\d{2})(?::?(\d{2}))?(?:[.,](\d+))?\s*"
     r"([Zz]|[+-]\d{2}(?::?\d{2})?)?)?\s*$"
 )
+
+# DuckDB's microseconds end in the year 294247.
+_FARTHEST = "290000-01-01"
 
 # Before this date, numbers read as seconds are more likely a counter, or times that start at zero.
 _LOOKS_LIKE_A_COUNTER = 631_152_000  # 1990-01-01
@@ -51,6 +57,8 @@ class TimePlan:
     rounded: int
     """Number of values that were rounded, because a nanosecond or a float is not fine enough."""
     notes: tuple[str, ...]
+    reaches_end: bool = False
+    """Whether a value becomes END_OF_TIME. To find out which costs another conversion of the column."""
 
 
 def check_time_options(time_unit: str, timezone: str) -> None:
@@ -84,20 +92,26 @@ def plan_times(
         finest: The stored unit is at least this fine, as earlier deliveries of the same data required.
     """
     if time_unit == "step":
-        return _plan_steps(kind, subject)
+        return _plan_steps(bench, kind, subject)
     nanos, input_unit, notes = _nanoseconds(bench, kind, subject, time_unit, timezone)
-    first, last, seconds, micros, rounded = bench.row(f"""
+    first, last, seconds, micros, rounded = bench.row(
+        f"""
         SELECT min({nanos.column}), max({nanos.column}), coalesce(bool_and({nanos.divisible(10**9)}), true),
                coalesce(bool_and({nanos.divisible(10**3)}), true), count(*) FILTER (WHERE {nanos.inexact})
-        FROM staged""")
+        FROM staged""",
+        source=subject,
+    )
     unit = _coarsest(bool(seconds), bool(micros), finest)
     if first is not None:
         first, last = int(first) * nanos.multiplier, int(last) * nanos.multiplier
         if not allow_any_date:
             _refuse_odd_dates(first, last, subject, input_unit)
+        if unit != "s" and not _fits(first, last, unit):
+            _refuse_mixed_units(bench, nanos, unit, subject)
         notes = (*notes, *_auto_note(time_unit, input_unit, first, last))
-    expression = nanos.counted_in(10**9 // UNITS_PER_SECOND[unit])
-    return TimePlan(expression, unit, input_unit, int(rounded), notes)
+    scale = 10**9 // UNITS_PER_SECOND[unit]
+    reaches_end = last is not None and last // scale >= END_OF_TIME
+    return TimePlan(nanos.counted_in(scale), unit, input_unit, int(rounded), notes, reaches_end)
 
 
 @dataclass(frozen=True)
@@ -125,7 +139,28 @@ class _Nanoseconds:
         return f"TRY_CAST(({self.column})::HUGEINT * {self.multiplier // nanos} AS BIGINT)"
 
 
-def _plan_steps(kind: str, subject: str) -> TimePlan:
+def _fits(first: int, last: int, unit: StoredUnit) -> bool:
+    """Whether times given in nanoseconds fit into int64 in a stored unit."""
+    nanos = 10**9 // UNITS_PER_SECOND[unit]
+    return first // nanos >= -(2**63) and last // nanos < 2**63
+
+
+def _refuse_mixed_units(bench: Workbench, nanos: _Nanoseconds, unit: StoredUnit, subject: str) -> None:
+    """Refuse a time that fits into int64 in seconds, but not in the unit that another time needs."""
+    seconds, units = nanos.counted_in(10**9), nanos.counted_in(10**9 // UNITS_PER_SECOND[unit])
+    far = bench.rows(f"SELECT t::VARCHAR FROM staged WHERE {seconds} IS NOT NULL AND {units} IS NULL LIMIT 1")
+    if not far:
+        return
+    coarser = 10**9 if unit == "us" else 10**3
+    fine = bench.rows(f"SELECT t::VARCHAR FROM staged WHERE NOT ({nanos.divisible(coarser)}) LIMIT 1")
+    why = f"as {fine[0][0]!r} needs" if fine else "the unit of the store"
+    raise DataError(
+        f"{subject}: all times must fit into 64 bits in {unit!r}, {why} (got {far[0][0]!r}). "
+        "Round the times to a coarser unit, or leave out those that are too far away."
+    )
+
+
+def _plan_steps(bench: Workbench, kind: str, subject: str) -> TimePlan:
     if kind == "VARCHAR":
         expression = (
             f"CASE WHEN regexp_matches(t, '{_WHOLE}') THEN TRY_CAST(TRY_CAST(t AS DECIMAL(38, 9)) AS BIGINT) END"
@@ -138,7 +173,8 @@ def _plan_steps(kind: str, subject: str) -> TimePlan:
         raise UsageError(
             f"{subject}: must hold whole numbers for --time-unit step (got dates of type {kind}). Drop --time-unit."
         )
-    return TimePlan(expression, "step", "step", 0, ())
+    (last,) = bench.row(f"SELECT max({expression}) FROM staged")
+    return TimePlan(expression, "step", "step", 0, (), last == END_OF_TIME)
 
 
 def _nanoseconds(
@@ -170,6 +206,8 @@ def _nanoseconds(
     if kind == "DATE" or kind.startswith("TIMESTAMP"):
         zoned = "TZ" in kind or "WITH TIME ZONE" in kind
         naive = 0 if zoned else 1
+        if "NS" not in kind:
+            _refuse_far_timestamps(bench, kind, subject)
         return _Nanoseconds(_timestamp_sql(kind, timezone, zoned)), time_unit, _zone_note(naive, timezone)
     raise DataError(
         f"{subject}: must hold numbers, ISO 8601 text or timestamps (got type {kind}). Convert the column first."
@@ -254,6 +292,21 @@ def _timestamp_sql(kind: str, timezone: str, zoned: bool) -> str:
     # The time zone conversion works in microseconds; add the nanoseconds below them afterwards.
     below = "epoch_ns(t) % 1000" if "NS" in kind else "0"
     return f"epoch_us(timezone({literal(timezone)}, t::TIMESTAMP))::HUGEINT * 1000 + {below}"
+
+
+def _refuse_far_timestamps(bench: Workbench, kind: str, subject: str) -> None:
+    """Refuse timestamps in seconds or milliseconds, and dates, that microseconds can't count.
+
+    DuckDB can neither convert nor print them: it raises an internal error.
+    """
+    far = f"t NOT BETWEEN '{_FARTHEST} (BC)'::{kind} AND '{_FARTHEST}'::{kind}"
+    infinite = f"t IN ('infinity'::{kind}, '-infinity'::{kind})"
+    (count,) = bench.row(f"SELECT count(*) FILTER (WHERE {far} AND NOT {infinite}) FROM staged", source=subject)
+    if count:
+        raise DataError(
+            f"{subject}: timestamps must be within 290,000 years of the year 0 (got {count:,} that are not). "
+            "Check their unit."
+        )
 
 
 def _coarsest(seconds: bool, micros: bool, finest: StoredUnit) -> StoredUnit:

@@ -73,13 +73,14 @@ class Workbench:
         progress: Progress = no_progress,
     ) -> None:
         self._progress = progress
-        limit = int(parse_memory(memory) * _DUCKDB_SHARE)
+        self.limit = int(parse_memory(memory) * _DUCKDB_SHARE)
+        """Bytes of DuckDB's own buffers. What needs more goes to disk."""
         self._aliases: tempfile.TemporaryDirectory[str] | None = None
         self._reachable = {path: self._alias(path, number) for number, path in enumerate(inputs)}
         self._connection = duckdb.connect(str(folder / "work.duckdb"))
         allowed = ", ".join(literal(str(path)) for path in self._reachable.values())
         for setting in (
-            f"SET memory_limit = '{limit}B'",
+            f"SET memory_limit = '{self.limit}B'",
             f"SET temp_directory = {literal(str(folder / 'spill'))}",
             "SET enable_progress_bar = false",
             "SET autoinstall_known_extensions = false",
@@ -120,19 +121,23 @@ class Workbench:
         """Make Arrow data visible to SQL as a table. Nothing is copied."""
         self._connection.register(name, data)
 
-    def run(self, sql: str, stage: str = "") -> None:
-        """Execute a statement and discard its result."""
-        with _translated_errors(), self._polled(stage):
+    def run(self, sql: str, stage: str = "", *, source: str = "") -> None:
+        """Execute a statement and discard its result.
+
+        Args:
+            source: The name of the input that the statement reads, if it reads one: what fails then is its fault.
+        """
+        with _translated_errors(source), self._polled(stage):
             self._connection.execute(sql)
 
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """All rows of a small result."""
-        with _translated_errors():
+    def rows(self, sql: str, *, source: str = "") -> list[tuple[Any, ...]]:
+        """All rows of a small result. ``source`` is the name of the input that is read, if any."""
+        with _translated_errors(source):
             return self._connection.execute(sql).fetchall()
 
-    def row(self, sql: str) -> tuple[Any, ...]:
-        """The only row of a result."""
-        return self.rows(sql)[0]
+    def row(self, sql: str, *, source: str = "") -> tuple[Any, ...]:
+        """The only row of a result. ``source`` is the name of the input that is read, if any."""
+        return self.rows(sql, source=source)[0]
 
     def stream(self, sql: str, stage: str = "", batch_rows: int = 1 << 19) -> Iterator[pa.RecordBatch]:
         """Stream a result in batches, in order, with only a few batches in memory at a time."""
@@ -166,9 +171,18 @@ class Workbench:
         self._progress(stage, 1.0)
 
 
+def unreadable(source: str, error: BaseException) -> DataError:
+    """The error for an input that DuckDB or Arrow can't read."""
+    return DataError(f"{source}: can't be read ({_first_line(error)}). Check that the data are complete.")
+
+
 @contextlib.contextmanager
-def _translated_errors() -> Iterator[None]:
-    """Convert DuckDB's and Arrow's errors about inputs and limits to gtea's own."""
+def _translated_errors(source: str = "") -> Iterator[None]:
+    """Convert DuckDB's and Arrow's errors about files and limits to gtea's own.
+
+    Whatever DuckDB raises while it reads an input is an error of that input: for damaged files it uses any of its
+    classes, internal errors among them.
+    """
     try:
         yield
     except (duckdb.Error, pa.ArrowInvalid) as error:
@@ -181,12 +195,12 @@ def _translated_errors() -> Iterator[None]:
                     f"--memory: too small for this input ({_first_line(error)}). Try a larger size, such as 8GB."
                 ) from error
             case duckdb.IOException() | duckdb.InvalidInputException() | duckdb.PermissionException():
-                what = "Check that the files are complete"
+                raise unreadable(source or "input", error) from error
             case pa.ArrowInvalid():
-                what = "Check that the data are complete"
-            case _:
-                raise
-        raise DataError(f"input: can't be read ({_first_line(error)}). {what}.") from error
+                raise unreadable(source or "input", error) from error
+            case _ if source:
+                raise unreadable(source, error) from error
+        raise
 
 
 def _first_line(error: BaseException) -> str:

@@ -113,6 +113,9 @@ class BoostedTrees(TabularModel):
 
     def forward(self, rows: Tensor) -> Tensor:
         """Logits, [num_rows, num_classes]."""
+        # Compiled code does not check bounds.
+        assert rows.dim() == 2, "one row per example"
+        assert rows.shape[1] == self._d_in, "trees read as many columns as they were fitted to"
         return torch.from_numpy(_sum_leaves(self._trees(), rows.double().cpu().numpy())).to(rows.device)
 
     def _trees(self) -> TreeArrays:
@@ -217,27 +220,34 @@ def _sum_leaves(trees: TreeArrays, rows: NDArray[np.float64]) -> NDArray[np.floa
 def _require_valid(trees: TreeArrays, d_in: int, num_classes: int) -> None:
     """Refuse arrays with indices out of range: compiled code does not check bounds.
 
-    Children must come after their parents, so that every descent ends.
+    Children must come after their parents and belong to the same tree: every descent ends, and all descents of a row
+    together visit no node twice.
     """
-    num_nodes = len(trees.node_left)
-    inner = np.flatnonzero(trees.node_left >= 0)
-    arrays = trees._asdict()
+    num_nodes, arrays = len(trees.node_left), trees._asdict()
     valid = (
         all(array.ndim == 1 and array.dtype == TreeArrays.dtypes()[name] for name, array in arrays.items())
         and {len(array) for name, array in arrays.items() if name.startswith("node_")} == {num_nodes}
         and len(trees.tree_root) == len(trees.tree_class)
         and len(trees.baseline) == num_classes
+        and trees.tree_root[:1].tolist() == ([0] if num_nodes else [])
+        and bool((np.diff(trees.tree_root) > 0).all())
         and _within(trees.tree_root, 0, num_nodes)
         and _within(trees.tree_class, 0, num_classes)
-        and _within(trees.node_feature[inner], 0, d_in)
-        and _within(trees.node_left[inner] - inner, 1, num_nodes)
-        and _within(trees.node_right[inner] - inner, 1, num_nodes)
-        and _within(trees.node_left[inner], 0, num_nodes)
-        and _within(trees.node_right[inner], 0, num_nodes)
+        and _descents_end(trees, d_in)
+        and bool(np.isfinite(trees.node_value).all())
+        and not (np.isnan(trees.baseline) | np.isposinf(trees.baseline)).any()
     )
     if not valid:
-        raise ModelError("model: its trees are inconsistent. The model is damaged; train it again.")
+        raise ModelError("its trees are inconsistent. The model is damaged; train it again.")
 
 
-def _within(values: NDArray[Any], low: int, stop: int) -> bool:
+def _descents_end(trees: TreeArrays, d_in: int) -> bool:
+    inner = np.flatnonzero(trees.node_left >= 0)
+    ends = np.append(trees.tree_root[1:], len(trees.node_left))
+    end = ends[np.searchsorted(trees.tree_root, inner, side="right") - 1]
+    children = (trees.node_left[inner], trees.node_right[inner])
+    return _within(trees.node_feature[inner], 0, d_in) and all(_within(child, inner + 1, end) for child in children)
+
+
+def _within(values: NDArray[Any], low: int | NDArray[np.int64], stop: int | NDArray[np.int64]) -> bool:
     return bool(((values >= low) & (values < stop)).all())

@@ -16,18 +16,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 
 from gtea.errors import StoreError, UsageError
 from gtea.models.model_folder import SavedModel
+from gtea.nn.edge_encoder import EdgeEncoder
 from gtea.runtime.files import atomic_write, holds_only_drafts, locked, write_json
+from gtea.runtime.json_shape import strict_json
+from gtea.runtime.plain_files import read_plain
 from gtea.scoring.edge_pass import EdgeRows
 from gtea.store.store import Store
 
 CHUNK = 1 << 18
 """The number of slots per chunk: seconds of computation, tens of megabytes."""
 _MANIFEST = "manifest.json"
+_MAX_HEADER = 1 << 20
 _FORMAT = {"format": "gtea-edges", "format_version": 1}
 
 
@@ -43,19 +47,19 @@ class EdgeCache:
         """Return the slots of a chunk."""
         return range(number * self.chunk, min((number + 1) * self.chunk, self._num_slots))
 
-    def read(self, number: int) -> EdgeRows | None:
-        """Return the rows of a chunk, or None if it has not been computed yet."""
-        path = self._path(number)
-        if not path.exists():
-            return None
+    def read(self, number: int, encoder: EdgeEncoder) -> EdgeRows | None:
+        """Return the rows of a chunk, or None if it has not been computed yet.
+
+        Args:
+            encoder: What computed them, for their sizes.
+        """
+        path, like = self._path(number), EdgeRows.empty(len(self.slots(number)), encoder)
         try:
-            with safe_open(path, framework="pt") as stored:
-                rows = EdgeRows(stored.get_tensor("e_tilde"), stored.get_tensor("alpha_tilde"))
-                intact = stored.metadata() == {"sha256": _digest_of(rows)}
-        except (SafetensorError, OSError):
-            intact = False
-        if not intact or len(rows.alpha_tilde) != len(self.slots(number)):
-            raise StoreError(f"{path}: has been changed or cut. Delete it; it will be computed again.")
+            rows = _read_rows(path, like)
+        except FileNotFoundError:
+            return None
+        except (SafetensorError, OSError, KeyError, ValueError) as error:
+            raise StoreError(f"{path}: has been changed or cut. Delete it; it will be computed again.") from error
         return rows
 
     def write(self, number: int, rows: EdgeRows) -> None:
@@ -119,7 +123,7 @@ def _check_manifest(folder: Path, expected: dict[str, Any]) -> None:
         write_json(manifest, expected)
         return
     try:
-        found = json.loads(manifest.read_text(encoding="utf-8"))
+        found = strict_json(read_plain(folder, _MANIFEST, _MAX_HEADER, through_link=True))
     except (OSError, ValueError) as error:
         raise StoreError(f"{manifest}: can't be read ({error}). Delete the folder, or choose another.") from error
     stored = found if isinstance(found, dict) else {}
@@ -129,6 +133,21 @@ def _check_manifest(folder: Path, expected: dict[str, Any]) -> None:
             f"--cache {folder}: belongs to another model, store or cut (different: {', '.join(different)}). "
             "Choose another folder, or delete this one."
         )
+
+
+def _read_rows(path: Path, like: EdgeRows) -> EdgeRows:
+    """The rows in the file of a chunk. Raises a ValueError if they are not those that were written."""
+    most = _MAX_HEADER + like.e_tilde.nbytes + like.alpha_tilde.nbytes
+    content = read_plain(path.parent, path.name, most, through_link=True)
+    found = load(content)
+    rows = EdgeRows(found["e_tilde"], found["alpha_tilde"])
+    for tensor, expected in ((rows.e_tilde, like.e_tilde), (rows.alpha_tilde, like.alpha_tilde)):
+        if tensor.dtype != expected.dtype or tensor.shape != expected.shape:
+            raise ValueError("rows of another size")
+    end = 8 + int.from_bytes(content[:8], "little")
+    if strict_json(content[8:end]).get("__metadata__") != {"sha256": _digest_of(rows)}:
+        raise ValueError("another digest")
+    return rows
 
 
 def _digest_of(rows: EdgeRows) -> str:

@@ -252,7 +252,7 @@ class ExactEmbedder:
         return list(parallel_map(attended, runs, self._device))
 
     def _chunk(self, cache: EdgeCache, number: int) -> EdgeRows:
-        rows = cache.read(number)
+        rows = cache.read(number, self._edges.encoder)
         if rows is None:
             slots = np.asarray(cache.slots(number))
             node_offset = self._reader.graph.node_offset

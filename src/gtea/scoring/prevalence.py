@@ -6,9 +6,8 @@ from dataclasses import replace
 
 from gtea.errors import UsageError
 from gtea.models.model_folder import SavedModel
+from gtea.scoring.decisions import read_correction, read_threshold
 from gtea.tasks.decision_options import DecisionOptions
-from gtea.tasks.probability_correction import ProbabilityCorrection
-from gtea.tasks.thresholds import Threshold
 
 
 def for_prevalence(model: SavedModel, prevalence: float) -> SavedModel:
@@ -23,13 +22,12 @@ def for_prevalence(model: SavedModel, prevalence: float) -> SavedModel:
             "--prevalence: needs a model of accounts of two classes, trained by gtea 0.2 or later. Leave it out."
         )
     positive = model.config["classes"].index(model.config["positive"])
-    correction = ProbabilityCorrection.from_json(model.calibration)
+    correction, threshold = read_correction(model, 2), read_threshold(model, 2)
     shares = correction.population or correction.shares
-    threshold = (model.thresholds or {}).get("threshold")
     if threshold is not None:
-        threshold = Threshold.from_json(threshold).for_prevalence(shares[positive], prevalence).to_json()
+        threshold = threshold.for_prevalence(shares[positive], prevalence)
     return replace(
         model,
         calibration=correction.for_prevalence(prevalence, positive).to_json(),
-        thresholds={"threshold": threshold},
+        thresholds={"threshold": None if threshold is None else threshold.to_json()},
     )

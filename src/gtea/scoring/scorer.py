@@ -9,25 +9,25 @@ from typing import cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
-from gtea.config import InputSpec, RunConfig, config_from_json
+from gtea.config import RunConfig, config_from_json
 from gtea.errors import ModelError, UsageError
 from gtea.features.node_features import HeadInputs
 from gtea.features.preprocessing import Preprocessing
 from gtea.models.gtea import GTEALinkNetwork, GTEANodeClassifier
 from gtea.models.model_folder import SavedModel, load_model
-from gtea.models.registry import build_classifier, entry_of
+from gtea.models.registry import entry_of
+from gtea.models.saved_network import saved_network
 from gtea.nn.model import GTEA
 from gtea.sampling.collate import HistoryReader, distinct
 from gtea.sampling.pair_batches import PairHistories, ranked_statistics
 from gtea.sampling.tabular import NodeRows
+from gtea.scoring.decisions import read_correction, read_threshold
 from gtea.scoring.exact import ISOLATED_BLOCK, Embedded, embed_exactly
 from gtea.scoring.options import EXACT, ScoringOptions
 from gtea.scoring.sampled import LinkScorer, NodeScorer, require_finite
 from gtea.store.store import Store
-from gtea.tasks.probability_correction import ProbabilityCorrection
-from gtea.tasks.thresholds import Threshold
 
 _AT_A_TIME = 1 << 14
 
@@ -35,22 +35,15 @@ _AT_A_TIME = 1 << 14
 class _Model:
     """What models of either task have in common."""
 
-    def __init__(self, saved: SavedModel, network: nn.Module, device: torch.device) -> None:
+    def __init__(self, saved: SavedModel, device: torch.device, num_classes: int) -> None:
         self.saved = saved
         self.device = device
-        self.network = network
         self.config: RunConfig = config_from_json(saved.config["run"])
         self.entry = entry_of(self.config.model)
         self.preprocessing = Preprocessing.from_json(saved.preprocessing)
-        try:
-            network.load_state_dict(_with_blend(network, saved.weights))
-        except RuntimeError as error:
-            raise ModelError(f"model: its weights do not fit its configuration ({error}). Train it again.") from error
-        network.to(device).eval()
-        content = saved.calibration
-        self.correction = ProbabilityCorrection() if content is None else ProbabilityCorrection.from_json(content)
-        threshold = (saved.thresholds or {}).get("threshold")
-        self.threshold = None if threshold is None else Threshold.from_json(threshold)
+        self.network = saved_network(saved).to(device).eval()
+        self.correction = read_correction(saved, num_classes)
+        self.threshold = read_threshold(saved, num_classes)
         """None with more than two classes, and for models of gtea 0.1."""
 
     @property
@@ -88,12 +81,6 @@ class _Model:
         return embed_exactly(self.gtea, self.saved, self.preprocessing, self.config, view, nodes, options, self.device)
 
 
-def _with_blend(network: nn.Module, weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The weights of a hybrid of gtea 0.1 have no blend: it was the mean, as in a new network."""
-    blend = {name: tensor for name, tensor in network.state_dict().items() if name.startswith("blend.")}
-    return {**blend, **weights}
-
-
 class NodeModel(_Model):
     """A trained node classifier."""
 
@@ -105,8 +92,7 @@ class NodeModel(_Model):
             )
         self.classes: tuple[str, ...] = tuple(saved.config["classes"])
         self.positive: str | None = saved.config["positive"]
-        run, spec = config_from_json(saved.config["run"]), InputSpec(**saved.config["input"])
-        super().__init__(saved, build_classifier(run.model, spec, len(self.classes), 0), device)
+        super().__init__(saved, device, len(self.classes))
 
     @staticmethod
     def open(folder: Path, device: torch.device) -> NodeModel:
@@ -202,8 +188,7 @@ class LinkModel(_Model):
                 f"model: does not predict links (its task is {saved.config['task']!r}). "
                 "Leave --pairs out, or use another model."
             )
-        run, spec = config_from_json(saved.config["run"]), InputSpec(**saved.config["input"])
-        super().__init__(saved, entry_of(run.model).predictor(run.model, spec, 0), device)
+        super().__init__(saved, device, 2)
 
     @staticmethod
     def open(folder: Path, device: torch.device) -> LinkModel:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,11 +46,17 @@ def digest_faults(folder: Path, name: str, described: Mapping[str, Any]) -> Iter
             )
 
 
-def require_digests(store: Store) -> None:
-    """Raise if a byte of the store has changed since it was written. Reads all files, with all cores."""
+def require_digests(store: Store, names: Iterable[str] | None = None) -> None:
+    """Raise if a byte of the store has changed since it was written. Reads its files with all cores.
+
+    Args:
+        names: The arrays to check; None checks all.
+    """
     folder, arrays = store.path / store.manifest.folder, store.manifest.arrays
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = pool.map(lambda name: list(digest_faults(folder, name, arrays[name])), arrays)
+        found = pool.map(
+            lambda name: list(digest_faults(folder, name, arrays[name])), arrays if names is None else names
+        )
         faults = [fault for each in found for fault in each]
     if faults:
         raise StoreError(f"{store.path}: is damaged: {faults[0]}{_more(faults)}. {_REMEDY}")
@@ -63,9 +69,14 @@ def require_bounds(arrays: Mapping[str, NDArray[Any]], where: Path) -> None:
         arrays: The arrays by name, with the shapes of the format.
         where: The path of the store, for the message.
     """
-    faults = list(_bound_faults(arrays))
+    faults = bound_faults(arrays)
     if faults:
         raise StoreError(f"{where}: is damaged: {faults[0]}{_more(faults)}. {_REMEDY}")
+
+
+def bound_faults(arrays: Mapping[str, NDArray[Any]]) -> list[str]:
+    """The offsets and indices of a store's arrays that point outside, one line for each array."""
+    return list(_bound_faults(arrays))
 
 
 def _bound_faults(arrays: Mapping[str, NDArray[Any]]) -> Iterator[str]:

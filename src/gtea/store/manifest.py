@@ -10,23 +10,21 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import errno
 import hashlib
 import json
 import math
 import mmap
-import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gtea.errors import StoreError
 from gtea.runtime.json_shape import Either, Every, Natural, Pattern, Words, misshapen
+from gtea.runtime.plain_files import NotPlainError, PlainFile, open_plain, read_plain
 from gtea.store.layout import (
     FORMAT_NAME,
     FORMAT_VERSION,
@@ -96,6 +94,8 @@ class Manifest:
 
 
 _OWN_DIGEST = "sha256"
+_MAX_BYTES = 1 << 28
+"""Of a manifest. The names of columns and sources are all that can be long."""
 _SHA256 = Pattern("[0-9a-f]{64}", "a sha256 in 64 hexadecimal digits")
 _ARRAY = {"file": str, "dtype": str, "shape": [Natural], "bytes": Natural, "sha256": _SHA256}
 _SHAPE = {
@@ -138,11 +138,12 @@ def read_manifest(store: Path) -> Manifest:
     """Read and validate a store's manifest."""
     path = store / MANIFEST
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError) as error:
-        remedy = "Make one with gtea ingest." if not store.exists() else "Check the path."
-        raise StoreError(f"{store}: is not a store (it has no {MANIFEST}). {remedy}") from error
+        # A user may name a store through a link. Its files are files.
+        content = json.loads(read_plain(store, MANIFEST, _MAX_BYTES, through_link=True))
     except (OSError, ValueError, RecursionError) as error:
+        if isinstance(error, FileNotFoundError) or not store.is_dir():
+            remedy = "Make one with gtea ingest." if not store.exists() else "Check the path."
+            raise StoreError(f"{store}: is not a store (it has no {MANIFEST}). {remedy}") from error
         raise StoreError(f"{path}: can't be read ({error}). {_RESTORE}") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT_NAME:
         raise StoreError(f"{path}: is not the manifest of a gtea store. Check the path.")
@@ -225,37 +226,14 @@ def map_array(folder: Path, described: dict[str, Any]) -> NDArray[Any]:
     return np.frombuffer(content, dtype=described["dtype"]).reshape(tuple(described["shape"]))
 
 
-class ArrayFile(NamedTuple):
-    """An open file of a store."""
-
-    number: int
-    """The file descriptor."""
-    size: int
-
-
 @contextlib.contextmanager
-def open_array(folder: Path, described: dict[str, Any]) -> Iterator[ArrayFile]:
+def open_array(folder: Path, described: dict[str, Any]) -> Iterator[PlainFile]:
     """Open the file of an array for reading: a regular file in the folder itself, not a link to another place."""
     try:
-        place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            number = os.open(
-                described["file"], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=place
-            )
-        finally:
-            os.close(place)
-    except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise _not_a_file(folder / described["file"]) from error
-        error.filename = str(folder / described["file"])
-        raise
-    try:
-        found = os.fstat(number)
-        if not stat.S_ISREG(found.st_mode):
-            raise _not_a_file(folder / described["file"])
-        yield ArrayFile(number, found.st_size)
-    finally:
-        os.close(number)
+        with open_plain(folder, described["file"]) as file:
+            yield file
+    except NotPlainError as error:
+        raise _not_a_file(folder / described["file"]) from error
 
 
 def _not_a_file(path: Path) -> StoreError:

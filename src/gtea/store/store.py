@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gtea.errors import DataError, StoreError
 from gtea.runtime.files import try_lock
-from gtea.store.integrity import require_bounds
+from gtea.store.integrity import bound_faults, require_bounds
 from gtea.store.layout import NODE_IDS, vocabulary_name
 from gtea.store.manifest import DataReport, Manifest, map_array, read_manifest
 from gtea.store.strings import StringTable
@@ -79,6 +79,10 @@ class Store:
         if not self._in_bounds:
             require_bounds(self._mapped, self.path)
             self._in_bounds = True
+
+    def bound_faults(self) -> list[str]:
+        """Which offsets and indices in the arrays point outside, one line for each array."""
+        return bound_faults(self._mapped)
 
     def __sklearn_clone__(self) -> Store:
         """Return the store itself. It never changes, so clones of an estimator can share it."""

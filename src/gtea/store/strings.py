@@ -66,13 +66,13 @@ class StringTable:
 
     def to_arrow(self) -> pa.LargeStringArray:
         """The whole table as an Arrow array on the mapped files. Nothing is copied. The first time, it is validated."""
-        table = pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(self.offsets), pa.py_buffer(self.data))
-        if not self._valid:
-            try:
+        try:
+            table = pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(self.offsets), pa.py_buffer(self.data))
+            if not self._valid:
                 table.validate(full=True)  # Arrow trusts offsets, and would read anywhere
-            except pa.ArrowInvalid as error:
-                raise _damaged(error) from error
-            self._valid = True
+                self._valid = True
+        except pa.ArrowInvalid as error:
+            raise _damaged(error) from error
         return table
 
     def _rank(self, number: int) -> tuple[int, bytes]:

@@ -57,7 +57,8 @@ def parse_instant(instant: Instant, unit: str, input_unit: str) -> int:
     if isinstance(instant, str):
         try:
             number = decimal.Decimal(instant.strip())
-            if not number.is_finite() or number.adjusted() > _MAX_EXPONENT:  # 1e999999999 is not a time
+            # 1e999999999 and 1e-999999999 are not times, and exact arithmetic on them would exhaust memory.
+            if not number.is_finite() or max(number.adjusted(), -int(number.as_tuple().exponent)) > _MAX_EXPONENT:
                 raise ValueError
             return _number(Fraction(number), unit, input_unit)
         except (ValueError, decimal.InvalidOperation):

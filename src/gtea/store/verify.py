@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.runtime.files import write_json
+from gtea.runtime.plain_files import read_plain
 from gtea.store.integrity import digest_faults
 from gtea.store.manifest import REPORT, Manifest, read_manifest
 from gtea.store.store import Store
@@ -32,7 +33,8 @@ def verify(path: Path, progress: Callable[[str, float | None], None]) -> list[st
         return faults  # damaged arrays would break the invariants, too
     progress("checking invariants", None)
     store = Store.open(path)
-    faults = [*_string_faults(store), *_event_faults(store), *_slot_faults(store)]
+    # What points outside would break the other tests, or let them take any amount of memory.
+    faults = store.bound_faults() or [*_string_faults(store), *_event_faults(store), *_slot_faults(store)]
     _fix_report(path, manifest)
     return faults
 
@@ -41,9 +43,6 @@ def _string_faults(store: Store) -> Iterator[str]:
     tables: list[tuple[str, StringTable]] = [("node_id", store.accounts)]
     tables += [(f"vocabulary_{i}", table) for i, table in enumerate(store.vocabularies)]
     for name, table in tables:
-        if table.offsets[0] != 0 or table.offsets[-1] != len(table.data) or (np.diff(table.offsets) < 0).any():
-            yield f"{name}: offsets must rise from 0 to the end of the bytes"
-            continue
         previous = None
         for start in range(0, len(table), _CHUNK):
             words = [
@@ -54,23 +53,16 @@ def _string_faults(store: Store) -> Iterator[str]:
                 yield f"{name}: strings must be distinct and in order"
                 break
             previous = words[-1]
-    for column, table in enumerate(store.vocabularies):
-        codes = store.arrays.event_categories[:, column]
-        if len(codes) and (codes.min() < 0 or codes.max() >= len(table)):
-            yield f"event_categories: column {column} has a code that is not in its vocabulary"
 
 
 def _event_faults(store: Store) -> Iterator[str]:
-    arrays, num_nodes = store.arrays, store.num_nodes
-    offset = arrays.edge_offset
-    if len(offset) == 0 or offset[0] != 0 or offset[-1] != store.num_events or (np.diff(offset) <= 0).any():
-        yield "edge_offset: must rise from 0 to the number of events, at least one event an edge"
+    arrays, offset = store.arrays, store.arrays.edge_offset
+    if (np.diff(offset) <= 0).any():
+        yield "edge_offset: each edge must have an event"
         return
     if store.num_edges == 0:
         return
     a, b = arrays.edge_a.astype(np.int64), arrays.edge_b.astype(np.int64)
-    if min(a.min(), b.min()) < 0 or max(a.max(), b.max()) >= num_nodes:
-        yield "edge_a, edge_b: must be numbers of nodes"
     keys = a * (1 << 32) + b
     if (np.diff(keys) <= 0).any():
         yield "edges: must be distinct and ordered by (a, b)"
@@ -121,8 +113,8 @@ def _slot_faults(store: Store) -> Iterator[str]:
 def _fix_report(path: Path, manifest: Manifest) -> None:
     """Rewrite ``data_report.json``, a readable copy of the manifest's report, if a kill left it out of date."""
     try:
-        current = json.loads((path / REPORT).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        current = json.loads(read_plain(path, REPORT, _CHUNK, through_link=True))
+    except (OSError, ValueError, RecursionError):
         current = None
     if current != manifest.data_report:
         with contextlib.suppress(OSError):  # on read-only media, only the manifest's report is right

@@ -99,14 +99,17 @@ class Calibration:
         """
         given = np.asarray(probabilities, dtype=np.float64)
         table = class_table(given)
-        num_classes = {"none": table.shape[1], "temperature": len(self.prior)}.get(self.kind, 2)
-        if table.shape[1] != num_classes:
+        if not self.fits(table.shape[1]):
             raise ModelError(
-                f"calibration: is for {num_classes} classes (got probabilities of {table.shape[1]}). "
+                f"calibration: is for {len(self.prior) or 2} classes (got probabilities of {table.shape[1]}). "
                 "Use it with the model that it was fitted for."
             )
         calibrated = self._calibrated(table)
         return calibrated[:, 1] if given.ndim == 1 else calibrated
+
+    def fits(self, num_classes: int) -> bool:
+        """Whether it can be applied to probabilities of this number of classes."""
+        return num_classes == {"none": num_classes, "temperature": len(self.prior)}.get(self.kind, 2)
 
     def _calibrated(self, table: Floats) -> Floats:
         match self.kind:

@@ -6,7 +6,6 @@ became known (``known_at``). Training as of an earlier time does not use it.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +22,6 @@ from gtea.tasks.accounts import FoundRows, Unknown, find_rows, require_header
 from gtea.tasks.tables import SHOWN, Table, TextTable, read_table
 
 _KNOWN_AT = "known_at"
-# A number with an exponent this large is not a time, and exact arithmetic on it would exhaust memory.
-_HUGE_EXPONENT = re.compile(r"e[+-]?\d{3,}\s*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -227,8 +224,6 @@ def _parse_times(table: TextTable, column: str, store: Store) -> NDArray[np.int6
 
 def _parse_time(text: str, store: Store) -> int | None:
     """Parse one time; None if it is not a number or a date, or does not fit into 64 bits."""
-    if _HUGE_EXPONENT.search(text):
-        return None
     try:
         time = parse_instant(text, store.unit, store.manifest.schema["time_unit"])
     except UsageError:

@@ -154,6 +154,7 @@ def _training_parts(
 ) -> tuple[LinkPart, ...]:
     """Cut the train window into shorter ones. Each sees the events up to its own start, unlike one long window."""
     inside = times[: np.searchsorted(times, window[1])]
+    count = min(count, len(inside))
     starts = np.unique(inside[np.arange(count) * len(inside) // count])
     return tuple(
         links_in_window(store, within, within[0]) for within in itertools.pairwise([*map(int, starts), window[1]])

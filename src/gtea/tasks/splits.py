@@ -195,7 +195,7 @@ def first_events(store: Store, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def check_fractions(fractions: Sequence[float]) -> None:
     """Raise unless the shares are three positive numbers that add up to 1."""
-    if len(fractions) != 3 or min(fractions) <= 0 or abs(sum(fractions) - 1) > 1e-9:
+    if len(fractions) != 3 or min(fractions) <= 0 or not abs(sum(fractions) - 1) <= 1e-9:
         raise UsageError(
             "fractions: must be three positive numbers, train, validation and test, that add up to 1 "
             f"(got {', '.join(map(str, fractions))}). Try 0.6, 0.2, 0.2."

@@ -64,7 +64,7 @@ class TextTable:
         """Return a column as text. Missing, empty and blank values raise an error that names their rows."""
         try:
             texts = _plain(self._column(column)).cast(pa.large_string())
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        except pa.ArrowException as error:
             kind = self._column(column).type
             raise DataError(
                 f"{self.name}, column {column!r}: must be text or numbers (got type {kind}). Convert the column."
@@ -142,10 +142,10 @@ def _parquet(path: Path) -> TextTable:
         # Not pq.read_table: it adds a column for every parent folder named key=value.
         with pq.ParquetFile(path) as file:
             table = file.read()
-    except (pa.ArrowInvalid, OSError) as error:
+        return TextTable(path.name, tuple(table.column_names), tuple(table.columns), path)
+    except (pa.ArrowException, ValueError, OSError) as error:  # ValueError: names that are not UTF-8
         first = str(error).splitlines()[0]
         raise DataError(f"{path.name}: can't be read as Parquet ({first}). Check that the file is whole.") from error
-    return TextTable(path.name, tuple(table.column_names), tuple(table.columns), path)
 
 
 def _frame(frame: Any, name: str) -> TextTable:
@@ -156,7 +156,7 @@ def _frame(frame: Any, name: str) -> TextTable:
         )
     try:
         table = pa.RecordBatchReader.from_stream(frame).read_all()
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+    except pa.ArrowException as error:
         first = str(error).splitlines()[0]
         raise DataError(f"{name}: can't be turned into Arrow ({first}). Give each column a single type.") from error
     # pandas exports the index of a filtered frame as a column.

@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import datetime as dt
+import json
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,11 +24,12 @@ import torch
 from torch import nn
 
 from gtea.config import InputSpec, RunConfig
+from gtea.errors import ModelError
 from gtea.features.neighbour_labels import NeighbourLabels
 from gtea.features.preprocessing import Preprocessing, input_spec, preprocessing_for
 from gtea.models.boosted_trees import TabularModel
 from gtea.models.hybrid import Hybrid
-from gtea.models.model_folder import SavedModel, load_model, save_model
+from gtea.models.model_folder import SavedModel, load_model, parquet_file, save_model
 from gtea.models.registry import entry_of
 from gtea.nn.kernels import arithmetic
 from gtea.runtime.device import flush_denormals, loader_workers
@@ -110,7 +112,7 @@ def train_task(task: Task[Network], listener: TrainingListener, *, resume: bool 
         _check_folder(task, resume=resume)
         if resume and run_record.finished(task.folder):
             run_record.discard_checkpoint(task.folder)
-            return load_model(task.folder)
+            return _finished_model(task)
         run = _fit(task, listener, resume=resume)
         final = _refit_trees(task, run) if task.config.train.refit_trees else run.fitted
         evaluation = task.evaluate(run.fitted, final)
@@ -118,6 +120,18 @@ def train_task(task: Task[Network], listener: TrainingListener, *, resume: bool 
         save_model(task.folder, model, model_card(model), reliability_figure(model))
         run_record.discard_checkpoint(task.folder)
         return model
+
+
+def _finished_model(task: Task[Network]) -> SavedModel:
+    """The model of a finished run. Its metrics must be those of the run's own split."""
+    model = load_model(task.folder)
+    split = json.loads(json.dumps(task.split.describe()))  # Tuples become lists, as in the file.
+    if model.metrics["split"] != split:
+        raise ModelError(
+            f"{model.where('metrics.json')}: must be of the split of its run (got another one). "
+            "Restore it from a backup, or train again."
+        )
+    return model
 
 
 def train_for_validation(task: Task[Network], listener: TrainingListener, *, resume: bool = False) -> TrainingProgress:
@@ -290,5 +304,5 @@ def _saved_model(
         },
         found.correction.to_json(),
         {"threshold": None if found.threshold is None else found.threshold.to_json()},
-        found.predictions,
+        parquet_file(found.predictions),
     )

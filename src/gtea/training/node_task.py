@@ -161,9 +161,10 @@ class NodeTask:
 
     def _validation(self, model: SavedModel) -> dict[str, Any]:
         """The validation examples and their probabilities of the positive class."""
-        assert model.predictions is not None
+        predictions = model.predictions
+        assert predictions is not None
         assert self.positive is not None
-        rows = model.predictions.filter(pc.field("part") == "validation")
+        rows = predictions.filter(pc.field("part") == "validation")
         truth = rows["target"].to_numpy() == self.labels.classes.index(self.positive)
         return {"truth": truth, "probabilities": rows[f"p_{self.positive}"].to_numpy()}
 

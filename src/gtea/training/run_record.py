@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from reprlib import repr as shortened
 from typing import Any
 
 import torch
@@ -17,9 +18,12 @@ import torch
 from gtea.errors import ModelError, UsageError
 from gtea.models.model_folder import MANIFEST
 from gtea.runtime.files import holds_only_drafts, locked, write_json
+from gtea.runtime.json_shape import strict_json
+from gtea.runtime.plain_files import read_plain
 from gtea.training.checkpoint import CHECKPOINT, TREES
 
 RUN = "run.json"
+_MAX_BYTES = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ def resume(folder: Path, run: RunIdentity) -> None:
     model does not reach. So it may change until the run has finished, and is noted in run.json.
     """
     try:
-        stored = dict(json.loads((folder / RUN).read_text(encoding="utf-8")))
+        stored = dict(strict_json(read_plain(folder, RUN, _MAX_BYTES, through_link=True)))
     except (OSError, ValueError, TypeError) as error:
         raise ModelError(
             f"{folder}: holds no run to resume ({RUN} can't be read). Check the path, or start a run with --out."
@@ -84,7 +88,7 @@ def require_same(folder: Path, stored: Mapping[str, Any], requested: Mapping[str
     before = {name: stored.get(name) for name in now}  # Versions may differ.
     for name, old, new in _differences(before, now, ""):
         raise UsageError(
-            f"--resume {folder}: {name} was {old!r} when the run began (got {new!r}). "
+            f"--resume {folder}: {name} was {shortened(old)} when the run began (got {shortened(new)}). "
             "Resume with the same data and settings, or start a new run."
         )
 

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.models.documents import CONFIG, FACTS, PREPROCESSING, metrics_of
 
 from gtea.experiments.defaults.answers import Answers
 from gtea.experiments.defaults.suite import TRAINED, Suite, SuiteResult
 from gtea.experiments.defaults.suite_tables import SplitCheck, Table
 from gtea.experiments.runs.jobs import Job, Outcome, save_outcome
 from gtea.experiments.runs.subject import Subject, own_subject
-from gtea.models.model_folder import SavedModel, save_model
+from gtea.models.model_folder import SavedModel, parquet_file, save_model
 from gtea.tasks.split_warnings import SplitWarning
 from gtea.tasks.thresholds import budget_threshold
 
@@ -46,9 +47,9 @@ def save_predictions(
     """A model folder with these predictions, and nothing to predict with."""
     alert = None if threshold is None else budget_threshold([threshold], 1).to_json()
     outputs = {"task": "links"} if classes is None else {"task": "nodes", "classes": [*classes], "positive": positive}
-    model = SavedModel(
-        {}, outputs, {}, {}, {}, {}, {"threshold": alert}, None if columns is None else pa.table(columns)
-    )
+    table = None if columns is None else parquet_file(pa.table(columns))
+    config, metrics = {**CONFIG, **outputs}, metrics_of(classes)
+    model = SavedModel({}, config, PREPROCESSING, metrics, FACTS, {}, {"threshold": alert}, table)
     save_model(folder, model, "")
 
 

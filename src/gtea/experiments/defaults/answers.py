@@ -50,9 +50,10 @@ def read_answers(folder: Path) -> dict[str, Answers]:
     A model decides by its threshold if it has one, otherwise for the most probable class. Halves have no threshold.
     """
     model = load_model(folder)
-    if model.predictions is None:
+    predictions = model.predictions
+    if predictions is None:
         raise ModelError(f"{folder}: has no predictions.parquet (it is a model of an older gtea). Train it again.")
-    rows = model.predictions.filter(pc.equal(model.predictions["part"], "test"))
+    rows = predictions.filter(pc.equal(predictions["part"], "test"))
     classes = model.config.get("classes")
     found = {}
     for prefix in (OWN, *HALVES):
