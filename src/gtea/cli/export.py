@@ -7,8 +7,11 @@ from typing import Literal
 
 import click
 
-from gtea.cli.output import json_option, print_json, printable, progress_bar
+from gtea.cli.bars import progress_bar
+from gtea.cli.output import json_option, spreadsheet_option
+from gtea.cli.terminal import print_json, say
 from gtea.cli.verified import check_store, verify_option
+from gtea.errors import UsageError
 
 
 @click.command("export")
@@ -23,6 +26,7 @@ from gtea.cli.verified import check_store, verify_option
 @click.option("--out", required=True, metavar="FILE", help="The file to write; replaced in one step if it exists.")
 @click.option("--as-of", metavar="T", help="Only events before T: a date, or a number in the unit of the input.")
 @verify_option
+@spreadsheet_option
 @json_option
 def command(
     store: str,
@@ -30,6 +34,7 @@ def command(
     out: str,
     as_of: str | None,
     verify: bool | None,
+    spreadsheet_safe: bool,
     as_json: bool,
 ) -> None:
     """Write STORE's events to a file, in time order.
@@ -40,6 +45,8 @@ def command(
     """
     from gtea.store.store import Store
 
+    if spreadsheet_safe and format != "csv":
+        raise UsageError("--spreadsheet-safe: goes with --format csv only. Leave it out.")
     check_store(store, verify=verify is not False)
     view = Store.open(store).as_of(as_of)
     with progress_bar() as progress:
@@ -50,8 +57,8 @@ def command(
         else:
             from gtea.store.export import export_events
 
-            written = export_events(view, Path(out), format, progress)
+            written = export_events(view, Path(out), format, progress, for_spreadsheets=spreadsheet_safe)
     if as_json:
         print_json({"out": out, "format": format, "events": written, "as_of": view.cut})
     else:
-        click.echo(f"{written:,} events before {view.store.date(view.cut)} written to {printable(out)}")
+        say(f"{written:,} events before {view.store.date(view.cut)} written to {out}")

@@ -10,18 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gtea.cli.output import (
-    bad_rows_option,
-    given,
-    json_option,
-    names_option,
-    print_json,
-    print_unknown,
-    print_warnings,
-    printable,
-    progress_bar,
-    training_bar,
-)
+from gtea.cli.bars import progress_bar, training_bar
+from gtea.cli.output import bad_rows_option, given, json_option, names_option, print_unknown, print_warnings
+from gtea.cli.terminal import ask, cell, print_json, say
 from gtea.cli.train import device_option, result_lines
 from gtea.errors import UsageError
 
@@ -94,7 +85,7 @@ def command(
         categorical if given("categorical") else guess.categorical,
     )
     if not as_json:
-        click.echo("\n".join(printable(line) for line in _guess_lines(columns, guess.ignored)))
+        say(*_guess_lines(columns, guess.ignored))
     decisions = DecisionOptions(*(options.pop(name) for name in ("prevalence", "budget", "precision")))
     request = InvestigationRequest(
         files[0], files[1], Path(out).absolute(), columns, guess.ignored, decisions=decisions, **options
@@ -114,10 +105,7 @@ def _asked(guess: ColumnRoles, transactions: str, labels: str, out: str) -> dict
     if not guess.unsure:
         return {}
     if sys.stdin.isatty() and all(guess.unsure.values()):
-        return {
-            role: click.prompt(f"Which column is {ROLES[role]}?", type=click.Choice(list(map(printable, names))))
-            for role, names in guess.unsure.items()
-        }
+        return {role: ask(f"Which column is {ROLES[role]}?", names) for role, names in guess.unsure.items()}
     role, names = next(iter(guess.unsure.items()))
     known = {name: guess.roles.get(name, name.upper()) for name in ROLES}
     line = ["gtea", "investigate", transactions, "--labels", labels]
@@ -142,15 +130,13 @@ def _show(result: InvestigationResult) -> None:
     out, scores = result["out"], result["scores"]
     counts = result["store"]
     seen = "read" if result["new_store"] else "unchanged"
-    click.echo(f"{counts['events']:,} events of {counts['nodes']:,} accounts ({seen})\n")
+    say(f"{counts['events']:,} events of {counts['nodes']:,} accounts ({seen})", "")
     if not result["new_model"]:
-        click.echo("model: kept, because labels, columns and settings are the same; --retrain trains another")
-    click.echo("\n".join(printable(line) for line in result_lines(result["model"])))
+        say("model: kept, because labels, columns and settings are the same; --retrain trains another")
+    say(*result_lines(result["model"]))
     print_unknown(result["model"].get("labels", {}))
     print_warnings(result["model"])
-    click.echo(f"\nthe first of {scores['accounts']:,} accounts as of {scores['as_of_date']}:")
+    say("", f"the first of {scores['accounts']:,} accounts as of {scores['as_of_date']}:")
     for row in scores["top"]:
-        click.echo(f"{row['rank']:>4}  {row['score']:.4f}  {printable(row['account'])}")
-    click.echo(
-        f"\nin {printable(out)}: scores.csv, MODEL_CARD.md, and investigation.json with the command of each step"
-    )
+        say(f"{row['rank']:>4}  {row['score']:.4f}  {cell(row['account'])}")
+    say("", f"in {out}: scores.csv, MODEL_CARD.md, and investigation.json with the command of each step")

@@ -7,16 +7,9 @@ from typing import Any, Literal
 
 import click
 
-from gtea.cli.output import (
-    cache_option,
-    given,
-    json_option,
-    print_json,
-    print_unknown,
-    printable,
-    progress_bar,
-    sampled_option,
-)
+from gtea.cli.bars import progress_bar
+from gtea.cli.output import cache_option, given, json_option, print_unknown, sampled_option, spreadsheet_option
+from gtea.cli.terminal import cell, print_json, say, warn
 from gtea.cli.train import device_option, unknown_option
 from gtea.cli.verified import check_store, verify_option
 from gtea.errors import UsageError
@@ -35,6 +28,7 @@ from gtea.errors import UsageError
 @verify_option
 @sampled_option
 @cache_option
+@spreadsheet_option
 @unknown_option
 @device_option
 @json_option
@@ -49,6 +43,7 @@ def command(
     verify: bool | None,
     sampled: bool,
     cache: str | None,
+    spreadsheet_safe: bool,
     unknown: Literal["error", "skip"],
     device: str,
     as_json: bool,
@@ -61,6 +56,9 @@ def command(
 
     Scores are exact: they read all neighbours of all neighbours, and no seed changes them. With --cache, a killed run
     resumes.
+
+    Ids and classes are written exactly as they were read, so that the file joins with your own tables. A spreadsheet
+    would run one such as =1+1 as a formula: make a file for it with --spreadsheet-safe.
     """
     from gtea.runtime.device import resolve_device
     from gtea.scoring.options import ScoringOptions
@@ -80,6 +78,7 @@ def command(
             "as_of": as_of,
             "unknown": unknown,
             "options": options,
+            "for_spreadsheets": spreadsheet_safe,
             "device": resolve_device(device),
         }
         if pairs is None:
@@ -92,15 +91,14 @@ def command(
         return
     kind, names = ("accounts", ("account",)) if pairs is None else ("pairs", ("src", "dst"))
     count = result["accounts"] if pairs is None else result["pairs"]
-    click.echo(f"{count:,} {kind} as of {result['as_of_date']}, written to {printable(out)}")
+    say(f"{count:,} {kind} as of {result['as_of_date']}, written to {out}")
     print_unknown(result["input"])
     if "alerts" in result:
-        click.echo(f"alerts: {result['alerts']:,} with a score of {result['threshold']:.4f} or more (column alert)")
+        say(f"alerts: {result['alerts']:,} with a score of {result['threshold']:.4f} or more (column alert)")
     if result["inactive"]:
-        click.echo(
+        warn(
             f"warning: {result['inactive']:,} of {count:,} {kind} have no event before {result['as_of_date']} "
-            "(column active): their scores say nothing about them",
-            err=True,
+            "(column active): their scores say nothing about them"
         )
     for row in result["top"]:
-        click.echo(f"{row['rank']:>6}  {row['score']:.4f}  {'  '.join(printable(row[name]) for name in names)}")
+        say(f"{row['rank']:>6}  {row['score']:.4f}  {'  '.join(cell(row[name]) for name in names)}")

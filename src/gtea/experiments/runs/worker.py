@@ -65,13 +65,13 @@ def handle_request(request: dict[str, Any], responses: TextIO) -> None:
 
         outcome = run_job(_job(request["job"]), Path(request["out"]), on_report)
     except GteaError as error:
-        send({"error": _error_class(error), "message": str(error)})
+        send({"error": _error_class(error), "lines": error.lines})
     except Exception as error:
         found = system_error(error)
         if found is not None:
-            send({"error": _error_class(found), "message": str(found)})
+            send({"error": _error_class(found), "lines": found.lines})
         else:  # a bug: the parent raises it as its own
-            send({"error": None, "message": f"{type(error).__name__}: {error} (use --jobs 1 for a traceback)"})
+            send({"error": None, "lines": [f"{type(error).__name__}: {error} (use --jobs 1 for a traceback)"]})
     else:
         send({"outcome": dataclasses.asdict(outcome)})
 
