@@ -41,8 +41,8 @@ from gtea.training.loop import TrainingListener, no_report
 from gtea.training.request import NodeRequest, result_of, run_once
 from gtea.training.results import TrainingResult
 
-RECORD = "investigation.json"
-STORE, MODEL, SCORES, REPORT, CARD = "transactions.store", "model", "scores.csv", "report", "MODEL_CARD.md"
+_RECORD = "investigation.json"
+_STORE, _MODEL, _SCORES, _CARD = "transactions.store", "model", "scores.csv", "MODEL_CARD.md"
 
 
 class InvestigationResult(TypedDict):
@@ -102,15 +102,15 @@ class InvestigationRequest:
             *("--time", columns.time, "--labels", str(self.labels)),
             *(word for option, names in lists.items() if names for word in (option, ",".join(names))),
             *(() if self.bad_rows == "error" else ("--bad-rows", self.bad_rows)),
-            *("--out", str(out / STORE)),
+            *("--out", str(out / _STORE)),
         ]
         trained = [
-            *("gtea", "train", str(out / STORE), "--labels", str(self.labels), "--unknown", "skip"),
+            *("gtea", "train", str(out / _STORE), "--labels", str(self.labels), "--unknown", "skip"),
             *(word for name, value in options.items() if value is not None for word in (f"--{name}", str(value))),
             *(word for setting in self.settings for word in ("--set", setting)),
-            *("--out", str(out / MODEL)),
+            *("--out", str(out / _MODEL)),
         ]
-        scored = ["gtea", "score", str(out / MODEL), str(out / STORE), "--out", str(out / SCORES)]
+        scored = ["gtea", "score", str(out / _MODEL), str(out / _STORE), "--out", str(out / _SCORES)]
         return [shlex.join(words) for words in (ingested, trained, scored)]
 
 
@@ -130,14 +130,14 @@ def investigate(
         store, new_store = _store(request, table, progress)
         model, new_model = _model(request, store, listener)
         scores = score_accounts(
-            request.out / MODEL,
+            request.out / _MODEL,
             store.path,
-            request.out / SCORES,
+            request.out / _SCORES,
             options=ScoringOptions(progress=progress),
             device=resolve_device(request.device),
         )
-        with atomic_write(request.out / CARD) as stream:
-            stream.write((request.out / MODEL / CARD).read_bytes())
+        with atomic_write(request.out / _CARD) as stream:
+            stream.write((request.out / _MODEL / _CARD).read_bytes())
         result = InvestigationResult(
             out=str(request.out),
             transactions=table,
@@ -150,7 +150,7 @@ def investigate(
             commands=request.commands(),
             model_inputs=request.model_inputs(),
         )
-        write_json(request.out / RECORD, dict(result))
+        write_json(request.out / _RECORD, dict(result))
     return result
 
 
@@ -158,13 +158,13 @@ def _require_own(out: Path) -> None:
     """Raise if the folder holds anything, but no investigation: nothing of somebody else's is written over."""
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out}: is a file. Choose another --out.")
-    if out.is_dir() and any(out.iterdir()) and not (out / RECORD).exists() and not (out / STORE).exists():
+    if out.is_dir() and any(out.iterdir()) and not (out / _RECORD).exists() and not (out / _STORE).exists():
         raise UsageError(f"{out}: is not empty and holds no investigation. Choose another --out.")
 
 
 def _store(request: InvestigationRequest, table: Mapping[str, Any], progress: Progress) -> tuple[Store, bool]:
     """The store of the table, and whether it was made now."""
-    path, columns = request.out / STORE, request.columns
+    path, columns = request.out / _STORE, request.columns
     if path.exists():
         there = Store.open(path)
         same_columns = Schema.from_json(there.manifest.schema).columns == columns
@@ -188,12 +188,12 @@ def _store(request: InvestigationRequest, table: Mapping[str, Any], progress: Pr
 
 def _model(request: InvestigationRequest, store: Store, listener: TrainingListener) -> tuple[TrainingResult, bool]:
     """The model of these labels and settings, and whether it was trained now."""
-    folder, inputs = request.out / MODEL, request.model_inputs()
-    same = not request.retrain and _read_json(request.out / RECORD).get("model_inputs") == inputs
+    folder, inputs = request.out / _MODEL, request.model_inputs()
+    same = not request.retrain and _read_json(request.out / _RECORD).get("model_inputs") == inputs
     if same and run_record.finished(folder):
         return result_of(load_model(folder), folder), False
     # Before the training: after a kill, this tells whose checkpoint it is.
-    write_json(request.out / RECORD, {**_read_json(request.out / RECORD), "model_inputs": inputs})
+    write_json(request.out / _RECORD, {**_read_json(request.out / _RECORD), "model_inputs": inputs})
     asked = NodeRequest.read(
         store.path,
         request.labels,
