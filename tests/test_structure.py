@@ -32,7 +32,6 @@ COVERED_ELSEWHERE = {
     "ingestion/ledger.py": "ingestion/test_ingest.py",
     "ingestion/merge.py": "ingestion/test_append.py",
     "ingestion/node_table.py": "ingestion/test_ingest.py",
-    "ingestion/sources.py": "ingestion/test_ingest.py",
     "ingestion/staging.py": "ingestion/test_ingest.py",
     "runtime/progress.py": "scoring/test_scorer.py",
     "scoring/edge_pass.py": "scoring/test_exact.py",

@@ -89,6 +89,31 @@ def test_a_finer_delivery_makes_the_whole_store_finer(tmp_path: Path, helpers: A
     assert appended.report == at_once.report
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        (
+            "2400-01-01",
+            "2020-01-01T00:00:00.000000001Z",
+            "s: all times must fit into 64 bits in 'ns', as needed for the new event between 'a' and 'b' at "
+            "2020-01-01T00:00:00.000000001Z (got 2400-01-01T00:00:00Z in the store). Round the times of the delivery",
+        ),
+        (
+            "2020-01-01T00:00:00.000000001Z",
+            "2400-01-01",
+            "all times must fit into 64 bits in 'ns', the unit of the store (got '2400-01-01')",
+        ),
+    ],
+)
+def test_times_that_would_overflow_are_refused(tmp_path: Path, first: str, second: str, message: str) -> None:
+    options: dict[str, Any] = {"src": "s", "dst": "d", "time": "t", "allow_any_date": True}
+    ingest(pa.table({"s": ["a"], "d": ["b"], "t": [first]}), out=tmp_path / "s", **options)
+    with pytest.raises(DataError) as error:
+        append(tmp_path / "s", pa.table({"s": ["a"], "d": ["b"], "t": [second]}), allow_any_date=True)
+    assert message in str(error.value)
+    assert Store.open(tmp_path / "s").num_events == 1
+
+
 def test_the_unit_found_at_first_is_not_guessed_again(tmp_path: Path) -> None:
     table = pa.table({"s": ["a"], "d": ["b"], "t": [1_600_000_000_000]})
     ingest(table, src="s", dst="d", time="t", out=tmp_path / "s")

@@ -45,7 +45,8 @@ def read_rows(folder: Path, content: bytes, name: str = "e.txt") -> tuple[Source
         source = open_file(bench, path, wanted=(), declared="snap", delimiter=None)
         rows = bench.rows(f"SELECT c0, c1, c2 FROM {source.relation}")
         counted = source.scan().rows
-        return source, rows, counted - len(rows) if counted is not None else -1
+        # A file that ends in blanks is not counted in its bytes.
+        return source, rows, counted - len(rows) if counted is not None else 0
 
 
 def texts(characters: str) -> st.SearchStrategy[str]:

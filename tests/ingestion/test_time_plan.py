@@ -111,6 +111,27 @@ def test_auto_says_what_it_took_and_quotes_the_dates(tmp_path: Path) -> None:
             "(got the year 52671 to the year 52671). Pass --time-unit with 'ms'",
         ),
         (pa.array(["2999-01-01"]), {}, "must not be more than a day in the future (got 2999-01-01T00:00:00Z"),
+        (
+            pa.array([2**63 - 1, 5]),
+            {"time_unit": "step"},
+            "row 1, column 'when': a time must be less than 9,223,372,036,854,775,807, the largest cut (got '92233",
+        ),
+        (
+            pa.array([2**63 - 1, 5]),
+            {"time_unit": "s", "allow_any_date": True},
+            "a time must be less than 9,223,372,036",
+        ),
+        (
+            pa.array([10**15, 5], pa.timestamp("s")),
+            {"allow_any_date": True},
+            "timestamps must be within 290,000 years of the year 0 (got 1 that are not). Check their unit.",
+        ),
+        (pa.array([10**15], pa.timestamp("s", tz="UTC")), {}, "events frame 1: can't be read (Conversion Error"),
+        (
+            pa.array(["2400-01-01", "2020-01-01T00:00:00.000000001Z"]),
+            {"allow_any_date": True, "bad_rows": "skip"},
+            "all times must fit into 64 bits in 'ns', as '2020-01-01T00:00:00.000000001Z' needs (got '2400-01-01')",
+        ),
         (pa.array([True]), {}, "must hold numbers, ISO 8601 text or timestamps (got type BOOLEAN)"),
     ],
 )
@@ -118,6 +139,12 @@ def test_odd_times_are_refused(tmp_path: Path, times: pa.Array, options: dict[st
     with pytest.raises(DataError) as error:
         stored(tmp_path, times, **options)
     assert message in str(error.value)
+
+
+def test_the_last_step_but_one_is_seen_by_a_view(tmp_path: Path) -> None:
+    assert len(stored(tmp_path, pa.array([2**63 - 2]), time_unit="step").as_of().history("x", "y00")) == 1
+    store = stored(tmp_path, pa.array([2**63 - 1, 5]), time_unit="step", bad_rows="skip")
+    assert (times_of(store), store.report["dropped"]) == ([5], {"last_time": 1})
 
 
 def test_odd_dates_are_taken_when_told(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gtea.errors import DataError
-from gtea.ingestion.loading import Loaded
+from gtea.ingestion.source_loading import Loaded
 from gtea.ingestion.table_files import LONGEST_RECORD, lines_of_records
 from gtea.ingestion.time_plan import END_OF_TIME, TimePlan
 from gtea.ingestion.workbench import Workbench, literal

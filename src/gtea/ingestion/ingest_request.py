@@ -14,6 +14,7 @@ from gtea.ingestion.bad_rows import BadRows
 from gtea.ingestion.columns import check_node_columns
 from gtea.ingestion.snap_files import SnapLayout
 from gtea.ingestion.table_files import file_format, find_files, read_jodie_layout, read_layout
+from gtea.ingestion.workbench import UNREADABLE, unreadable
 from gtea.runtime.progress import Progress, no_progress
 from gtea.store.schema import EventColumns, Format, NodeColumns
 
@@ -84,7 +85,10 @@ def label_columns_of(labels: str | os.PathLike[str] | None, node_inputs: Sequenc
                 f"{path.name}: is given as --labels and as --nodes. Labels can't be features; drop --nodes."
             )
     if file_format(path, "auto") == "parquet":
-        return tuple(pq.read_schema(path).names[1:])
+        try:
+            return tuple(pq.read_schema(path).names[1:])
+        except UNREADABLE as error:
+            raise unreadable(path.name, error) from error
     return read_layout(path, ()).columns[1:]
 
 

@@ -22,7 +22,7 @@ from gtea.errors import DataError, UsageError
 from gtea.ingestion.pickles import refuse_pickle
 from gtea.ingestion.snap_files import WHOLE_LINES, read_snap_layout, split_lines
 from gtea.ingestion.table_files import CsvLayout, Record, RecordLayout, file_format, read_jodie_layout, read_layout
-from gtea.ingestion.workbench import Workbench, literal, quoted, unreadable
+from gtea.ingestion.workbench import UNREADABLE, Workbench, literal, quoted, unreadable
 from gtea.store.schema import Format
 
 _BLOCK_BYTES = 1 << 20
@@ -137,7 +137,7 @@ def _parquet(bench: Workbench, path: Path) -> Source:
         raise DataError(f"{path.name}: a Parquet file must not be gzipped. Unpack it first.")
     try:
         rows = pq.read_metadata(path).num_rows
-    except (OSError, pa.ArrowException) as error:
+    except UNREADABLE as error:
         raise unreadable(path.name, error) from error
     described = _described(bench, path.name, f"read_parquet({literal(str(bench.reachable(path)))})")
     return replace(described, path=path, stamp=_stamp(path), rows=rows)

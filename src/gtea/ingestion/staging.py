@@ -20,7 +20,7 @@ from gtea.ingestion.bad_rows import (
     number_checks,
     time_checks,
 )
-from gtea.ingestion.loading import Loaded, load
+from gtea.ingestion.source_loading import Loaded, load
 from gtea.ingestion.sources import Scan, Source
 from gtea.ingestion.table_files import require_columns
 from gtea.ingestion.time_plan import TimePlan

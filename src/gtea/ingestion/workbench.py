@@ -34,6 +34,10 @@ _SMALLEST_BUDGET = 256 * 2**20
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30}
 
 
+UNREADABLE = (OSError, ValueError, pa.ArrowException)
+"""What Arrow raises for a damaged Parquet file: also a ValueError, for names that are not UTF-8."""
+
+
 def parse_memory(text: str) -> int:
     """The number of bytes of a size such as ``4GB`` or ``512MiB``."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]I?|)B?\s*", text.upper())
