@@ -21,6 +21,8 @@ from gtea.models.registry import build_classifier, entry_of
 
 _FILE = "model.safetensors"
 _OLD_BLEND = "blend.weights"
+_SPARE = 1024
+"""For a blend, which models of gtea 0.1 lack, and for ones and zeros beside weights."""
 
 
 def saved_network(saved: SavedModel) -> nn.Module:
@@ -54,7 +56,6 @@ class _WeightLimit(TorchFunctionMode):
     def __init__(self, most: int) -> None:
         super().__init__()
         self._most = most
-        # A blend, which models of gtea 0.1 lack, and the ones and zeros beside weights.
         self._left = most + _SPARE
 
     def __torch_function__(
@@ -64,9 +65,6 @@ class _WeightLimit(TorchFunctionMode):
         if self._left < 0:
             raise UsageError(f"its settings need more weights than the {self._most:,} that it has")
         return func(*args, **(kwargs or {}))
-
-
-_SPARE = 1024
 
 
 def _demanded(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> int:
