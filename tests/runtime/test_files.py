@@ -25,6 +25,14 @@ def test_the_second_waits_and_then_is_refused(tmp_path: Path) -> None:
         pass
 
 
+def test_a_folder_is_the_same_by_the_name_of_a_link(tmp_path: Path) -> None:
+    folder, link = tmp_path / "folder", tmp_path / "link"
+    folder.mkdir()
+    link.symlink_to(folder)
+    with locked(link, UsageError("busy")), pytest.raises(UsageError, match="busy"), locked(folder, UsageError("busy")):
+        pass
+
+
 def test_the_second_goes_on_when_the_first_has_ended(tmp_path: Path) -> None:
     first, order = threading.Event(), []
 

@@ -133,7 +133,7 @@ class _Part:
             with os.fdopen(os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW), "ab") as stream:
                 yield stream
         except OSError as error:
-            found = disk_error(error, self.path, self.size)
+            found = disk_error(error, self.path)
             if found is None:
                 raise
             raise found from error

@@ -1,7 +1,7 @@
 """What an error of the operating system means: the disk is full, can't be written, or is failing.
 
 Python raises such an error as an OSError. DuckDB, Arrow and safetensors raise errors of their own, with the system's
-words in their text. Here all of them become a StoreError that names the path, its disk, and how much was not enough.
+words in their text. Here all of them become a StoreError that names the path, its disk, and how much is too little.
 """
 
 from __future__ import annotations
@@ -32,13 +32,12 @@ _WORDS = {os.strerror(code): code for code, remedy in _REMEDIES.items() if remed
 _WORDS["max_temp_directory_size"] = errno.ENOSPC
 
 
-def disk_error(error: BaseException, path: Path | None = None, written: int = 0) -> StoreError | None:
+def disk_error(error: BaseException, path: Path | None = None) -> StoreError | None:
     """The StoreError that an error stands for; None if it is not about a disk.
 
     Args:
         error: Any exception. What it was raised from counts, too.
         path: What was being written, if that is known. An OSError may name another file.
-        written: How many bytes had been written when it failed.
     """
     each: BaseException | None = error
     while each is not None and not isinstance(each, GteaError):
@@ -47,7 +46,7 @@ def disk_error(error: BaseException, path: Path | None = None, written: int = 0)
             named = os.fsdecode(each.filename) if isinstance(each, OSError) and each.filename else ""
             subject = Path(named) if named and not (path and DRAFT in named) else path
             where = "" if subject is None else f"{subject}: "
-            return StoreError(f"{where}{os.strerror(code)}{_facts(code, subject, written)}. {_REMEDIES[code]}")
+            return StoreError(f"{where}{os.strerror(code)}{_facts(code, subject)}. {_REMEDIES[code]}")
         each = each.__cause__ or each.__context__
     return None
 
@@ -68,15 +67,10 @@ def _code(error: BaseException) -> int | None:
     return next((code for words, code in _WORDS.items() if words in str(error)), None)
 
 
-def _facts(code: int, path: Path | None, written: int) -> str:
-    """The disk, what is free on it, and what is known of the need."""
+def _facts(code: int, path: Path | None) -> str:
+    """The disk, and what is free on it now that what was written has been deleted: that was too little."""
     if _REMEDIES[code] != _SPACE or path is None:
         return ""
     there = next(place for place in (path.absolute(), *path.absolute().parents) if place.exists()).resolve()
     disk = next(place for place in (there, *there.parents) if place.is_mount())
-    needs = f"; more than {_size(written)} must be written" if written else ""
-    return f" (disk {disk}, {_size(shutil.disk_usage(there).free)} free{needs})"
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e6:,.1f} MB" if count >= 10**5 else f"{count / 1e3:,.1f} kB"
+    return f" (disk {disk}, {shutil.disk_usage(there).free / 1e6:,.1f} MB free; more is needed)"

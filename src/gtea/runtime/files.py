@@ -137,7 +137,7 @@ def _locked_handle(folder: Path, busy: Exception, deadline: float) -> int:
 def _is_at(handle: int, path: Path) -> bool:
     """Whether an open file or folder is still at its path."""
     try:
-        return os.path.samestat(os.fstat(handle), os.lstat(path))
+        return os.path.samestat(os.fstat(handle), path.stat())
     except FileNotFoundError:
         return False
 
@@ -148,21 +148,17 @@ def _draft(path: Path, create: Callable[[Path], int]) -> Iterator[tuple[Path, in
 
     An error about the disk becomes a StoreError about the path.
     """
-    written = 0
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         sweep_drafts(path)
         draft, handle = _locked_draft(path, create)
         try:
             yield draft, handle
-        except Exception:
-            written = _bytes_in(draft)
-            raise
         finally:
             _delete(draft)
             os.close(handle)
     except Exception as error:
-        found = disk_error(error, path, written)
+        found = disk_error(error, path)
         if found is None or DRAFT in str(path.parent):  # whoever made the outer draft knows the final path
             raise
         raise found from error
@@ -200,12 +196,6 @@ def _keep_permissions(path: Path, handle: int) -> None:
             with contextlib.suppress(PermissionError):
                 os.fchown(handle, old.st_uid, old.st_gid)
             os.fchmod(handle, stat.S_IMODE(old.st_mode) & 0o777)
-
-
-def _bytes_in(place: Path) -> int:
-    """The size of a file, or of all files in a folder."""
-    files = (place, *place.rglob("*")) if place.is_dir() else (place,)
-    return sum(file.lstat().st_size for file in files if file.is_file())
 
 
 def _delete(place: Path) -> None:
