@@ -137,6 +137,12 @@ def test_files_that_can_not_be_read(tmp_path: Path) -> None:
     (tmp_path / "u.parquet").write_bytes(b"")
     with pytest.raises(UsageError, match=r"must be one file \(got 2\)"):
         read_table(tmp_path / "*.parquet", [], "labels")
+    no_text = pa.Array.from_buffers(
+        pa.string(), 1, [None, pa.py_buffer(np.array([0, 2], "<i4")), pa.py_buffer(b"a\xb3")]
+    )
+    pq.write_table(pa.table({"account": no_text}), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match=r"t\.parquet: can't be read as Parquet .*UTF8"):
+        read_table(tmp_path / "t.parquet", [], "labels")
 
 
 def test_requests_that_can_not_be(tmp_path: Path) -> None:

@@ -143,6 +143,7 @@ def _parquet(path: Path) -> TextTable:
         # Not pq.read_table: it adds a column for every parent folder named key=value.
         with pq.ParquetFile(path) as file:
             table = file.read()
+        table.validate(full=True)  # Arrow trusts that text in Parquet is UTF-8
         return TextTable(path.name, tuple(table.column_names), tuple(table.columns), path)
     except (pa.ArrowException, ValueError, OSError) as error:  # ValueError: names that are not UTF-8
         first = str(error).splitlines()[0]
