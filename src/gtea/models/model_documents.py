@@ -17,14 +17,14 @@ from gtea.errors import UsageError
 from gtea.features.pair_statistics import PAIR_STATISTICS
 from gtea.features.preprocessing import Preprocessing, input_spec
 from gtea.models.registry import entry_of
-from gtea.runtime.json_shape import Either, Every, Natural, Number, Record, Words, misshapen
+from gtea.runtime.json_shape import Either, Every, Natural, Number, ObjectOf, Words, misshapen
 
 _MAX_RANDOM = 2**16
 
-_CONFIG = Record(
+_CONFIG = ObjectOf(
     {
         "task": Words("nodes", "links"),
-        "input": Record(
+        "input": ObjectOf(
             {"d_node_features": int, "d_event_features": int, "shortest_period": float, "longest_period": float},
             dict.fromkeys(
                 ("d_pair_statistics", "d_head_inputs", "d_neighbour_labels", "d_tree_inputs", "d_own_features"), int
@@ -37,7 +37,7 @@ _CONFIG = Record(
 _SCALER = {"names": [str], "small": [float], "mean": [float], "std": [float]}
 _RANKS = {"names": [str], "knots": [[float]], "with_nan": bool}
 _SCALED_KINDS = ("given", "statistics", "partners", "rhythm")
-_NODES = Record(
+_NODES = ObjectOf(
     {
         "kinds": [Words(*get_args(NodeKind))],
         "given": Either(_SCALER, None),
@@ -46,7 +46,7 @@ _NODES = Record(
     },
     {"partners": Either(_SCALER, None), "rhythm": Either(_SCALER, None)},
 )
-_PREPROCESSING = Record(
+_PREPROCESSING = ObjectOf(
     {
         "times": {"origin": int, "unit": Natural, "span": float, "steps": bool},
         "events": {
@@ -64,12 +64,12 @@ _PREPROCESSING = Record(
         "events_per_unit": Either(float, None),
     },
 )
-FACTS = Record(
+FACTS = ObjectOf(
     {
         "data_digest": str,
         "seed": int,
         "threads": int,
-        "versions": Record({"gtea": str, "torch": str}, others=str),
+        "versions": ObjectOf({"gtea": str, "torch": str}, others=str),
         "created": str,
         "training_seconds": float,
     },
@@ -213,12 +213,12 @@ def metrics_faults(content: Any, config: Mapping[str, Any]) -> Iterator[str]:
             yield "metrics.calibration must have reliability curves of equal columns, not empty"
 
 
-def _metrics_shape(config: Mapping[str, Any]) -> Record:
+def _metrics_shape(config: Mapping[str, Any]) -> ObjectOf:
     """The shape of metrics.json for a task. Models of two classes have metrics of rankings, too."""
     accounts, two = config["task"] == "nodes", len(config.get("classes", (0, 1))) == 2
     names = ("accuracy", "macro_f1", *(("prevalence", "average_precision") if two else ()))
-    metrics = Record(dict.fromkeys(names, Number), others=Number)
-    part = Record(
+    metrics = ObjectOf(dict.fromkeys(names, Number), others=Number)
+    part = ObjectOf(
         {"accounts": Natural, "classes": dict.fromkeys(config["classes"], Natural)} if accounts else {"pairs": Natural},
         {"classes": Every(Natural)},
         others=Either(Natural, int, str, [Either(str, None)]),
@@ -230,13 +230,13 @@ def _metrics_shape(config: Mapping[str, Any]) -> Record:
     stages = {"before": figures, "after": figures}
     interval = {"difference": Number, "low": Number, "high": Number}
     unknown = {"rows": Natural, "accounts": Natural, "first": [str]}
-    report = Record({}, {"unknown": unknown, "classes": Every(Natural)}, others=Either(Natural, str, None))
-    return Record(
+    report = ObjectOf({}, {"unknown": unknown, "classes": Every(Natural)}, others=Either(Natural, str, None))
+    return ObjectOf(
         {
             "validation": metrics,
             "best_epoch": int,
             "epochs": Natural,
-            "split": Record(
+            "split": ObjectOf(
                 {"split": str, "train": part, "validation": part},
                 {"test": part, "left_out": Every(Natural)},
                 others=Either(Natural, str),
@@ -246,8 +246,8 @@ def _metrics_shape(config: Mapping[str, Any]) -> Record:
             "test": metrics,
             "test_trees_alone": metrics,
             "test_network_alone": metrics,
-            "against_trees": Record({"average_precision" if two else "accuracy": interval}, others=interval),
-            "calibration": Record({"validation": stages}, {"test": stages}),
+            "against_trees": ObjectOf({"average_precision" if two else "accuracy": interval}, others=interval),
+            "calibration": ObjectOf({"validation": stages}, {"test": stages}),
             "labels": report,
             "pairs": report,
             "warnings": [{"code": str, "text": str, "remedy": str}],
@@ -258,6 +258,6 @@ def _metrics_shape(config: Mapping[str, Any]) -> Record:
 
 def old_metrics_faults(content: Any, config: Mapping[str, Any]) -> Iterator[str]:
     """The same for a model of gtea 0.1, of which only the threshold is read."""
-    fault = misshapen(content, Record({}, {"threshold": float}, others=object), "metrics")
+    fault = misshapen(content, ObjectOf({}, {"threshold": float}, others=object), "metrics")
     if fault is not None:
         yield fault

@@ -8,7 +8,7 @@ A shape is one of:
 - ``[shape]``: a list of values of that shape; ``list``: of any values.
 - ``{"name": shape, ...}``: an object with exactly these names.
 - ``Every(shape)``: an object with any names, all of whose values have that shape.
-- ``Record({...}, {...}, shape)``: an object with the first names, perhaps some of the second, and perhaps any others.
+- ``ObjectOf({...}, {...}, shape)``: an object with the first names, perhaps some of the second, and perhaps any others.
 - ``Either(shape, ...)``: a value that has one of the shapes.
 - ``Words("s", "us")``: one of some words.
 - ``None``: null; ``object``: anything.
@@ -39,7 +39,7 @@ class Every:
         self.shape = shape
 
 
-class Record:
+class ObjectOf:
     """An object with some names that it must have, and others that it may have."""
 
     def __init__(self, required: dict[str, Any], optional: dict[str, Any] | None = None, others: Any = None) -> None:
@@ -113,7 +113,7 @@ def misshapen(value: Any, shape: Any, name: str) -> str | None:
             if not isinstance(value, list):
                 return _wrong(name, "a list", value)
             found = (misshapen(item, shape[0], f"{name}[{place}]") for place, item in enumerate(value))
-        case Record():
+        case ObjectOf():
             return misshapen(value, shape.names(value) if isinstance(value, dict) else shape.required, name)
         case Every():
             if not isinstance(value, dict):
