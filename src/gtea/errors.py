@@ -6,7 +6,8 @@
     ├── StoreError      4     a store on disk is missing, damaged, locked, or of another version
     └── ModelError      5     a model on disk is missing, damaged, or doesn't fit the store
 
-A message has the form ``subject: rule (got value). Remedy.`` The command line prints it and exits with
+A message has the form ``subject: rule (got value). Remedy.`` One of several lines is given line by line: a line break
+within a line is part of a value, and must not look like one of ours. The command line prints the message and exits with
 the class's code; a traceback is shown only with ``--debug``. Anything that is not a GteaError is a bug.
 """
 
@@ -17,6 +18,10 @@ class GteaError(Exception):
     """Base class of all errors that a user can understand and fix."""
 
     exit_code = 1
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = lines
 
 
 class UsageError(GteaError):

@@ -16,9 +16,9 @@ import click
 import pytest
 from rich.console import Console
 
+from gtea.cli.bars import percent_bar, training_figures
 from gtea.cli.doctor import _OPTIONAL
 from gtea.cli.main import cli
-from gtea.cli.output import percent_bar, training_figures
 from gtea.config import RunConfig
 from gtea.training.loop import TrainingReport
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gtea.cli.output import training_figures
+from gtea.cli.bars import training_figures
 from gtea.config import TrainConfig
 from gtea.training.fit import train_task
 from gtea.training.loop import TrainingReport, _learning_rate

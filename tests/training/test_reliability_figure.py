@@ -117,7 +117,7 @@ def test_any_class_name_can_be_drawn(name: str) -> None:
     assert len(shown) <= 45
     assert shown.isprintable()
     if len(name) < 20:
-        assert shown == f"observed share of {name}".replace("\n", "?").replace("\x00", "?")
+        assert shown == f"observed share of {name}".replace("\n", "\\n").replace("\x00", "\\x00")
 
 
 def test_a_model_without_curves_has_no_picture() -> None:

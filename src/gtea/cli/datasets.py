@@ -9,7 +9,9 @@ from typing import Any, Literal
 
 import click
 
-from gtea.cli.output import json_option, memory_option, print_json, printable, progress_bar
+from gtea.cli.bars import progress_bar
+from gtea.cli.output import json_option, memory_option
+from gtea.cli.terminal import print_json, say
 
 _CHECKED = {
     "published": "as published",
@@ -43,10 +45,10 @@ def list_command(as_json: bool) -> None:
         print_json(rows)
         return
     for row in rows:
-        click.echo(f"{row['name']:<18} {row['task']:<6} {row['rows']:>9,} events  {row['about']}")
-        click.echo(f"{'':<18} from {row['source']}; licence: {row['licence']}")
+        say(f"{row['name']:<18} {row['task']:<6} {row['rows']:>9,} events  {row['about']}")
+        say(f"{'':<18} from {row['source']}; licence: {row['licence']}")
         at_hand = row["copy"] or ("none; gtea datasets fetch gets one" if row["url"] else "none")
-        click.echo(f"{'':<18} copy: {printable(at_hand)}")
+        say(f"{'':<18} copy: {at_hand}")
 
 
 def _row(name: str) -> dict[str, Any]:
@@ -104,9 +106,9 @@ def fetch_command(name: str, to: str | None, url: str | None, sha256: str | None
         facts = {"name": name, "url": wanted.url, "path": str(got.path), "bytes": got.size, "sha256": got.sha256}
         print_json({**facts, "checked_by": got.checked_by, "downloaded": got.downloaded, "next": following})
         return
-    click.echo(f"{printable(str(got.path))}: {'fetched' if got.downloaded else 'already there'}, {got.size:,} bytes")
-    click.echo(f"sha256 {got.sha256}, {_CHECKED[got.checked_by]}")
-    click.echo(f"next: {printable(following)}")
+    say(f"{got.path}: {'fetched' if got.downloaded else 'already there'}, {got.size:,} bytes")
+    say(f"sha256 {got.sha256}, {_CHECKED[got.checked_by]}")
+    say(f"next: {following}")
 
 
 @command.command("prepare")
@@ -145,7 +147,7 @@ def prepare_command(
     if as_json:
         print_json(facts)
         return
-    click.echo("\n".join(printable(line) for line in _lines(facts)))
+    say(*_lines(facts))
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:

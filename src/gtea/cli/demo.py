@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gtea.cli.output import json_option, print_json, print_warnings, printable, progress_bar, training_bar
+from gtea.cli.bars import progress_bar, training_bar
+from gtea.cli.output import json_option, print_warnings
+from gtea.cli.terminal import cell, print_json, say
 
 if TYPE_CHECKING:
     from gtea.training.request import NodeRequest
@@ -41,7 +43,7 @@ def command(out: str, accounts: int, events: int, as_json: bool) -> None:
         from gtea.store.store import Store
 
         show(Store.open(folder / "payments.store"), as_json=False, histograms=True)
-        click.echo("\ntraining ...")
+        say("", "training ...")
     request = _request(folder)
     result = _train(request, folder / "payments.model")
     facts = {
@@ -128,16 +130,16 @@ def _rank(folder: Path, request: NodeRequest) -> list[dict[str, Any]]:
 def _show(result: TrainingResult, facts: dict[str, Any], folder: Path) -> None:
     from gtea.cli.train import result_lines
 
-    click.echo("\n".join(printable(line) for line in result_lines(result)))
+    say(*result_lines(result))
     print_warnings(result)
     found = sum(row["label"] == _POSITIVE for row in facts["top"])
-    click.echo(f"\nhighest scores of the test part: {found} of {len(facts['top'])} are {_POSITIVE}")
-    click.echo(f"{'rank':>4}  {'account':<10} {'score':>8}  {'partners':>8}  truth")
+    say("", f"highest scores of the test part: {found} of {len(facts['top'])} are {_POSITIVE}")
+    say(f"{'rank':>4}  {'account':<10} {'score':>8}  {'partners':>8}  truth")
     for row in facts["top"]:
-        name = printable(row["account"])
-        click.echo(f"{row['rank']:>4}  {name:<10} {row['score']:>8.5f}  {row['partners']:>8}  {row['label']}")
-    where = printable(str(folder))
-    click.echo(
-        f"\n{facts['seconds']} s. In {where}: transactions.parquet, labels.csv, payments.store, payments.model and"
+        name = cell(row["account"])
+        say(f"{row['rank']:>4}  {name:<10} {row['score']:>8.5f}  {row['partners']:>8}  {row['label']}")
+    say(
+        "",
+        f"{facts['seconds']} s. In {folder}: transactions.parquet, labels.csv, payments.store, payments.model and",
+        "scores.csv. next: put your own table in their place, see docs/tutorials/your-own-data.md",
     )
-    click.echo("scores.csv. next: put your own table in their place, see docs/tutorials/your-own-data.md")

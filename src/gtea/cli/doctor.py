@@ -13,7 +13,8 @@ from typing import Any
 
 import click
 
-from gtea.cli.output import json_option, print_json
+from gtea.cli.output import json_option
+from gtea.cli.terminal import print_json, say
 from gtea.errors import UsageError
 
 _CORE = ("click", "duckdb", "numba", "numpy", "pyarrow", "rich", "safetensors", "sklearn", "torch")
@@ -41,7 +42,7 @@ def command(as_json: bool) -> None:
     if as_json:
         print_json(facts)
     else:
-        click.echo("\n".join(_lines(facts)))
+        say(*_lines(facts))
     if any(not part["ok"] for part in facts["core"].values()):
         raise click.exceptions.Exit(1)
 

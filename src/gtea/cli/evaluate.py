@@ -7,7 +7,9 @@ from typing import Any, Literal
 
 import click
 
-from gtea.cli.output import cache_option, json_option, print_json, print_unknown, progress_bar, sampled_option
+from gtea.cli.bars import progress_bar
+from gtea.cli.output import cache_option, json_option, print_unknown, sampled_option
+from gtea.cli.terminal import print_json, say
 from gtea.cli.train import device_option, unknown_option
 from gtea.errors import UsageError
 
@@ -76,10 +78,10 @@ def command(
         print_json(result)
         return
     if pairs is None:
-        click.echo(f"{result['accounts']:,} accounts as of {result['as_of_date']}")
+        say(f"{result['accounts']:,} accounts as of {result['as_of_date']}")
         print_unknown(result["labels"])
     else:
-        click.echo(f"{result['pairs']:,} pairs as of {result['as_of_date']}")
+        say(f"{result['pairs']:,} pairs as of {result['as_of_date']}")
         print_unknown(result["input"])
     for name, value in result["metrics"].items():
-        click.echo(f"{name:<22} {value:.4f}")
+        say(f"{name:<22} {value:.4f}")

@@ -7,7 +7,9 @@ from typing import Literal
 
 import click
 
-from gtea.cli.output import json_option, print_json, printable, progress_bar
+from gtea.cli.bars import progress_bar
+from gtea.cli.output import json_option
+from gtea.cli.terminal import print_json, say
 
 
 @click.command("export")
@@ -44,4 +46,4 @@ def command(store: str, format: Literal["parquet", "csv", "pyg"], out: str, as_o
     if as_json:
         print_json({"out": out, "format": format, "events": written, "as_of": view.cut})
     else:
-        click.echo(f"{written:,} events before {view.store.date(view.cut)} written to {printable(out)}")
+        say(f"{written:,} events before {view.store.date(view.cut)} written to {out}")

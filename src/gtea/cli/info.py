@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gtea.cli.output import json_option, print_json, printable
+from gtea.cli.output import json_option
+from gtea.cli.terminal import print_json, say
 
 if TYPE_CHECKING:
     from gtea.store.info import StoreInfo
@@ -38,7 +39,7 @@ def show(store: Store, as_json: bool, *, histograms: bool = False) -> None:
     if as_json:
         print_json(facts)
         return
-    click.echo("\n".join(printable(line) for line in _lines(facts)))
+    say(*_lines(facts))
     if histograms:
         _show_histograms(store)
 
@@ -85,7 +86,7 @@ def _show_histograms(store: Store) -> None:
     ):
         bins = histogram(np.diff(offsets))
         most = max((count for _, count in bins), default=1)
-        click.echo(f"\n{title}")
+        say("", title)
         for name, count in bins:
             bar = "█" * round(_BAR * count / most) or ("▏" if count else "")
-            click.echo(f"{name:>21}  {bar:<{_BAR}}  {count:,}")
+            say(f"{name:>21}  {bar:<{_BAR}}  {count:,}")

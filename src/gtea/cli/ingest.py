@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from gtea.cli.output import any_date_option, bad_rows_option, json_option, memory_option, names_option, progress_bar
+from gtea.cli.bars import progress_bar
+from gtea.cli.output import any_date_option, bad_rows_option, json_option, memory_option, names_option
 
 
 @click.command("ingest")

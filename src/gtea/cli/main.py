@@ -9,13 +9,13 @@ import importlib
 import logging
 import os
 import sys
-import traceback
+import warnings
 from collections.abc import Sequence
 from typing import NoReturn
 
 import click
 
-from gtea.cli.output import printable
+from gtea.cli.terminal import print_traceback, say, show_misuse, warn, warning_text
 from gtea.errors import GteaError, StoreError
 
 # Name -> module and one line of help. Modules are imported when their command runs, so that --help is quick.
@@ -59,7 +59,7 @@ def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> N
     if value:
         import importlib.metadata
 
-        click.echo(f"gtea {importlib.metadata.version('gtea')}")
+        say(f"gtea {importlib.metadata.version('gtea')}")
         ctx.exit()
 
 
@@ -98,15 +98,16 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
+    warnings.formatwarning = warning_text
     logging.getLogger("gtea").addHandler(logging.NullHandler())  # notes are part of what commands print
     try:
         # Without standalone mode click hands back the code of ctx.exit() and of Exit; commands return nothing.
         code = cli.main([word for word in words if word != "--debug"], prog_name="gtea", standalone_mode=False) or 0
     except click.ClickException as error:
-        error.show()
+        show_misuse(error)
         code = 2
     except (KeyboardInterrupt, click.exceptions.Abort):
-        click.echo("interrupted; what was finished is kept", err=True)
+        warn("interrupted; what was finished is kept")
         code = 130
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output has gone; there is nobody to tell
@@ -128,6 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _report(error: Exception, code: int, debug: bool, prefix: str = "") -> int:
     if debug:
-        traceback.print_exception(error.__cause__ or error)
-    click.echo(f"gtea: {prefix}{printable(str(error))}", err=True)
+        print_traceback(error.__cause__ or error)
+    first, *more = error.lines if isinstance(error, GteaError) else [str(error)]
+    warn(f"gtea: {prefix}{first}", *more)
     return code

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gtea.cli.bars import progress_bar
 from gtea.cli.option_lists import ListsCommand
-from gtea.cli.output import given, json_option, print_json, printable, progress_bar
+from gtea.cli.output import given, json_option
 from gtea.cli.reproduce_defaults import defaults_command
 from gtea.cli.reproduce_few_labels import few_labels_command
 from gtea.cli.run_lines import run_lines
+from gtea.cli.terminal import print_json, say
 from gtea.cli.train import device_option, unknown_option
 from gtea.errors import UsageError
 
@@ -246,7 +248,7 @@ def _made(experiment: Experiment, report: _Report, folder: Path, *, quiet: bool)
     pages = report.write(path, shown)
     pictures = _drawn(lambda: report.draw(path, f"{subject.name}, protocol {protocol}", shown))
     if not quiet:
-        click.echo("\n".join(report.lines(shown)))
+        say(*report.lines(shown))
         _say_where([*pages, *pictures], pictures)
     return {**report.facts(shown), "files": [str(made) for made in (*pages, *pictures)]}
 
@@ -304,6 +306,6 @@ def _drawn(draw: Callable[[], list[Path]]) -> list[Path]:
 def _say_where(paths: Sequence[Path], pictures: Sequence[Path]) -> None:
     from gtea.experiments.drawing import MATPLOTLIB_MISSING
 
-    click.echo(f"\nin {printable(str(paths[0].parent))}: {', '.join(path.name for path in paths)}")
+    say("", f"in {paths[0].parent}: {', '.join(path.name for path in paths)}")
     if not pictures:
-        click.echo(MATPLOTLIB_MISSING)
+        say(MATPLOTLIB_MISSING)

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gtea.cli.bars import progress_bar
 from gtea.cli.option_lists import ListsCommand
-from gtea.cli.output import given, json_option, print_json, printable, progress_bar
+from gtea.cli.output import given, json_option
 from gtea.cli.run_lines import run_lines
+from gtea.cli.terminal import print_json, say
 from gtea.errors import UsageError
 
 if TYPE_CHECKING:
@@ -90,7 +92,7 @@ def _show(result: SuiteResult, pages: list[Path], pictures: list[Path]) -> None:
     from gtea.experiments.defaults.defaults_page import skipped_lines, summary_lines, table_lines
     from gtea.experiments.drawing import MATPLOTLIB_MISSING, can_draw
 
-    click.echo("\n".join([*table_lines(result), "", *skipped_lines(result), *summary_lines(result)]))
-    click.echo(f"\nin {printable(str(pages[0].parent))}: {', '.join(path.name for path in (*pages, *pictures))}")
+    say(*table_lines(result), "", *skipped_lines(result), *summary_lines(result))
+    say("", f"in {pages[0].parent}: {', '.join(path.name for path in (*pages, *pictures))}")
     if not can_draw():
-        click.echo(MATPLOTLIB_MISSING)
+        say(MATPLOTLIB_MISSING)

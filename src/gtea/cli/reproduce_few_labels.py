@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gtea.cli.bars import progress_bar
 from gtea.cli.option_lists import ListsCommand
-from gtea.cli.output import json_option, print_json, printable, progress_bar
+from gtea.cli.output import json_option
 from gtea.cli.run_lines import run_lines
+from gtea.cli.terminal import print_json, say
 
 if TYPE_CHECKING:
     from gtea.experiments.few_labels.learning_curves import CurvesResult, LearningCurves
@@ -94,7 +96,7 @@ def _show(result: CurvesResult, pages: list[Path], pictures: list[Path]) -> None
     from gtea.experiments.drawing import MATPLOTLIB_MISSING, can_draw
     from gtea.experiments.few_labels.few_labels_page import curve_lines, verdict_lines
 
-    click.echo("\n".join([*curve_lines(result, "average_precision"), "", *verdict_lines(result)]))
-    click.echo(f"\nin {printable(str(pages[0].parent))}: {', '.join(path.name for path in (*pages, *pictures))}")
+    say(*curve_lines(result, "average_precision"), "", *verdict_lines(result))
+    say("", f"in {pages[0].parent}: {', '.join(path.name for path in (*pages, *pictures))}")
     if not can_draw():
-        click.echo(MATPLOTLIB_MISSING)
+        say(MATPLOTLIB_MISSING)

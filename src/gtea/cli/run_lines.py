@@ -7,9 +7,8 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import click
-
-from gtea.cli.output import percent_bar, printable, training_figures
+from gtea.cli.bars import percent_bar, say_above, training_figures
+from gtea.cli.terminal import warn
 
 if TYPE_CHECKING:
     from gtea.experiments.runs.run_jobs import JobListener, JobStatus
@@ -19,17 +18,14 @@ if TYPE_CHECKING:
 def run_lines() -> Iterator[JobListener]:
     """A line on standard error for every finished run; on a terminal also a bar for the running one."""
     if not sys.stderr.isatty():
-        yield lambda standing: click.echo(run_line(standing), err=True) if standing.outcome else None
+        yield lambda standing: warn(run_line(standing)) if standing.outcome else None
         return
-    from rich.console import Console
-
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    with percent_bar(console) as bar:
+    with percent_bar() as bar:
         task = bar.add_task("runs", total=None, figures="")
 
         def show(standing: JobStatus) -> None:
             if standing.outcome is not None:
-                console.print(run_line(standing), markup=False)
+                say_above(bar, run_line(standing))
             label = f"{standing.job.label}, {standing.job.repeat.label}"
             figures = "" if standing.report is None else training_figures(standing.report)
             bar.update(task, total=standing.total, completed=len(standing.outcomes), description=label, figures=figures)
@@ -49,9 +45,7 @@ def run_line(standing: JobStatus) -> str:
     figures = ", ".join(shown) if outcome.state == "finished" else f"failed: {outcome.reason}"
     left = "" if not standing.seconds_left else f"; about {duration(standing.seconds_left)} left"
     count = f"[{len(standing.outcomes):>{len(str(standing.total))}}/{standing.total}]"
-    return printable(
-        f"{count} {outcome.data} {standing.job.label}, {outcome.label}: {figures}, {outcome.seconds:.0f} s{left}"
-    )
+    return f"{count} {outcome.data} {standing.job.label}, {outcome.label}: {figures}, {outcome.seconds:.0f} s{left}"
 
 
 def duration(seconds: float) -> str:

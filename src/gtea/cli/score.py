@@ -7,16 +7,9 @@ from typing import Any, Literal
 
 import click
 
-from gtea.cli.output import (
-    cache_option,
-    given,
-    json_option,
-    print_json,
-    print_unknown,
-    printable,
-    progress_bar,
-    sampled_option,
-)
+from gtea.cli.bars import progress_bar
+from gtea.cli.output import cache_option, given, json_option, print_unknown, sampled_option
+from gtea.cli.terminal import cell, print_json, say, warn
 from gtea.cli.train import device_option, unknown_option
 from gtea.cli.verified import check_store, verify_option
 from gtea.errors import UsageError
@@ -92,15 +85,14 @@ def command(
         return
     kind, names = ("accounts", ("account",)) if pairs is None else ("pairs", ("src", "dst"))
     count = result["accounts"] if pairs is None else result["pairs"]
-    click.echo(f"{count:,} {kind} as of {result['as_of_date']}, written to {printable(out)}")
+    say(f"{count:,} {kind} as of {result['as_of_date']}, written to {out}")
     print_unknown(result["input"])
     if "alerts" in result:
-        click.echo(f"alerts: {result['alerts']:,} with a score of {result['threshold']:.4f} or more (column alert)")
+        say(f"alerts: {result['alerts']:,} with a score of {result['threshold']:.4f} or more (column alert)")
     if result["inactive"]:
-        click.echo(
+        warn(
             f"warning: {result['inactive']:,} of {count:,} {kind} have no event before {result['as_of_date']} "
-            "(column active): their scores say nothing about them",
-            err=True,
+            "(column active): their scores say nothing about them"
         )
     for row in result["top"]:
-        click.echo(f"{row['rank']:>6}  {row['score']:.4f}  {'  '.join(printable(row[name]) for name in names)}")
+        say(f"{row['rank']:>6}  {row['score']:.4f}  {'  '.join(cell(row[name]) for name in names)}")

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from gtea.cli.output import json_option, print_json, printable
+from gtea.cli.output import json_option
+from gtea.cli.terminal import print_json, say
 
 
 @click.group("synth")
@@ -61,7 +62,7 @@ def payments(accounts: int, events: int, illicit_share: float, hubs: int, seed: 
     if as_json:
         print_json(facts)
     else:
-        click.echo(f"{events:,} payments among {accounts:,} accounts written to {printable(out)}")
+        say(f"{events:,} payments among {accounts:,} accounts written to {out}")
 
 
 @command.command("world")
@@ -150,5 +151,5 @@ def world(out: str, as_json: bool, **knobs: Any) -> None:
         counted = {"events": spec.events, "labels": spec.labels, "illicit": spec.illicit}
         print_json({"out": out, **asdict(spec), **counted})
     else:
-        click.echo(f"{spec.events:,} payments among {spec.accounts:,} accounts written to {printable(out)}")
-        click.echo(f"{spec.illicit:,} of {spec.labels:,} labels are illicit; the signal is {spec.signal!r}")
+        say(f"{spec.events:,} payments among {spec.accounts:,} accounts written to {out}")
+        say(f"{spec.illicit:,} of {spec.labels:,} labels are illicit; the signal is {spec.signal!r}")

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gtea.cli.output import given, json_option, print_json, print_unknown, print_warnings, printable, training_bar
+from gtea.cli.bars import training_bar
+from gtea.cli.output import given, json_option, print_unknown, print_warnings
+from gtea.cli.terminal import print_json, say
 from gtea.cli.verified import check_store, verify_option
 from gtea.errors import UsageError
 
@@ -120,10 +122,10 @@ def command(
     print_unknown(result.get("labels", {}))
     print_left_out(result.get("split", {}))
     lines = fold_lines(result) if folds is not None else result_lines(result)
-    click.echo("\n".join(printable(line) for line in lines))
+    say(*lines)
     print_warnings(result)
     if folds is None:
-        click.echo(printable(f"next: {_next_command(result, store)}"))
+        say(f"next: {_next_command(result, store)}")
 
 
 def result_lines(result: Mapping[str, Any]) -> list[str]:
@@ -246,7 +248,7 @@ def print_left_out(split: dict[str, Any]) -> None:
     )
     for reason, count in reasons.items():
         if count:
-            click.echo(f"left out: {count:,} {reason.replace('_', ' ')}")
+            say(f"left out: {count:,} {reason.replace('_', ' ')}")
 
 
 def options_of(task: str, options: dict[str, Any]) -> dict[str, Any]:

@@ -10,15 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gtea.cli.output import (
-    json_option,
-    percent_bar,
-    print_json,
-    print_unknown,
-    printable,
-    training_bar,
-    training_figures,
-)
+from gtea.cli.bars import percent_bar, training_bar, training_figures
+from gtea.cli.output import json_option, print_unknown
+from gtea.cli.terminal import print_json, say
 from gtea.cli.train import device_option, options_of, print_left_out, unknown_option
 from gtea.errors import UsageError
 
@@ -181,21 +175,21 @@ def _result(request: TrainingRequest, search: Search, trials: list[Trial], out: 
 def _show(result: dict[str, Any]) -> None:
     states = ", ".join(f"{count} {state}" for state, count in result["states"].items() if count)
     among = "" if result["combinations"] is None else f" of {result['combinations']:,} combinations"
-    click.echo(f"{result['trials']} trials{among}: {states}")
+    say(f"{result['trials']} trials{among}: {states}")
     print_unknown(result["labels"])
     print_left_out(result["split"])
-    click.echo("\n".join(["", *_table(result), ""]))
-    click.echo(f"best settings in {printable(result['config'])}: gtea train --config takes them")
+    say("", *_table(result), "")
+    say(f"best settings in {result['config']}: gtea train --config takes them")
     pictures = " and ".join(Path(path).name for path in result["pictures"])
-    click.echo(f"all trials in {Path(result['table']).name}{', ' if pictures else ''}{pictures}")
+    say(f"all trials in {Path(result['table']).name}{', ' if pictures else ''}{pictures}")
     if not pictures:
         from gtea.experiments.drawing import MATPLOTLIB_MISSING
 
-        click.echo(MATPLOTLIB_MISSING)
+        say(MATPLOTLIB_MISSING)
     if "final" in result:
-        click.echo(f"model in {printable(result['final']['out'])}")
+        say(f"model in {result['final']['out']}")
     for name, value in result.get("final", {}).get("test", {}).items():
-        click.echo(f"test {name:<22} {value:.4f}")
+        say(f"test {name:<22} {value:.4f}")
 
 
 def _table(result: dict[str, Any]) -> list[str]:
@@ -213,7 +207,7 @@ def _table(result: dict[str, Any]) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else printable(str(value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 @contextlib.contextmanager
@@ -222,9 +216,7 @@ def tuning_bar() -> Iterator[SearchListener]:
     if not sys.stderr.isatty():
         yield lambda standing: None
         return
-    from rich.console import Console
-
-    with percent_bar(Console(stderr=True)) as bar:
+    with percent_bar() as bar:
         search = bar.add_task("trials", total=None, figures="")
         trial = bar.add_task("epoch", total=1.0, figures="")
         shown = 0

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import click
 
-from gtea.cli.output import json_option, print_json, printable, progress_bar
+from gtea.cli.bars import progress_bar
+from gtea.cli.output import json_option
+from gtea.cli.terminal import print_json, say
 
 
 @click.command("verify")
@@ -25,12 +27,12 @@ def command(store: str, as_json: bool) -> None:
     if as_json:
         print_json({"store": store, "ok": not faults, "faults": faults})
     elif not faults:
-        click.echo(f"{printable(store)}: all digests and invariants hold")
+        say(f"{store}: all digests and invariants hold")
     if faults and not as_json:
         raise StoreError(
-            f"{store}: is damaged:\n"
-            + "\n".join(f"  {f}" for f in faults)
-            + "\nRestore it from a backup or ingest again."
+            f"{store}: is damaged:",
+            *(f"  {fault}" for fault in faults),
+            "Restore it from a backup or ingest again.",
         )
     if faults:
         raise click.exceptions.Exit(StoreError.exit_code)

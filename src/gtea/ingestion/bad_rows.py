@@ -165,10 +165,12 @@ class BadRowsFound:
         if not self.total:
             return
         shown = [row.message() for _, row in zip(range(_SHOWN), self.each(_SHOWN), strict=False)]
-        more = f"\n... and {self.total - len(shown):,} more" if self.total > len(shown) else ""
+        if self.total > len(shown):
+            shown.append(f"... and {self.total - len(shown):,} more")
         raise DataError(
-            "\n".join(shown) + more + f"\n{self.total:,} bad rows in all. Fix them, or pass --bad-rows skip "
-            "(leave them out, counted) or --bad-rows quarantine (also write them to a file)."
+            *shown,
+            f"{self.total:,} bad rows in all. Fix them, or pass --bad-rows skip "
+            "(leave them out, counted) or --bad-rows quarantine (also write them to a file).",
         )
 
     def each(self, limit: int | None = None) -> Iterator[BadRow]:

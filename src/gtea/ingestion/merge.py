@@ -221,12 +221,13 @@ def _refuse(
         if fresh.reverse[row]:
             ends.reverse()
         lines.append(f"  {ends[0]!r} to {ends[1]!r} at {new.date(int(fresh.time[row]))}")
-    more = f"\n  ... and {total - len(lines):,} more" if total > len(lines) else ""
+    if total > len(lines):
+        lines.append(f"  ... and {total - len(lines):,} more")
     raise DataError(
-        f"{old.path.name}: already holds {total:,} of the new events, equal in every column:\n"
-        + "\n".join(lines)
-        + f"{more}\nThe delivery seems to overlap an earlier one. Pass --on-duplicate drop to leave them out, "
-        "or --on-duplicate keep if they are separate events."
+        f"{old.path.name}: already holds {total:,} of the new events, equal in every column:",
+        *lines,
+        "The delivery seems to overlap an earlier one. Pass --on-duplicate drop to leave them out, "
+        "or --on-duplicate keep if they are separate events.",
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -21,7 +22,7 @@ _TEXT = re.compile(rb"c[A-Za-z_][\w.]*\n[A-Za-z_]\w*\n|\([dl]p\d+\n|[\]}(]q\x00"
 _STOP = b"."
 _HEAD = 256
 _SCRIPT = (
-    "import csv, pickle; graph = pickle.load(open('{name}', 'rb')); "
+    "import csv, pickle, sys; graph = pickle.load(open(sys.argv[1], 'rb')); "
     "rows = csv.writer(open('transactions.csv', 'w')); rows.writerow(['from', 'to', 'timestamp', 'value']); "
     "rows.writerows([u, v, e['timestamp'], e['amount']] for u, v, e in graph.edges(data=True))"
 )
@@ -45,9 +46,9 @@ def refuse_pickle(path: Path) -> None:
     raise DataError(
         f"{path.name}: is a Python pickle, which gtea never opens, because loading a pickle runs any code in it. "
         "Convert it in a throw-away environment that has networkx, but no network access and none of your files, to a "
-        "CSV file of from, to, timestamp, value. For a graph whose edges have timestamp and amount:\n"
-        f'  python -c "{_SCRIPT.format(name=path.name)}"\n'
-        "Then give gtea transactions.csv (and the labels as a CSV file of account, label)."
+        "CSV file of from, to, timestamp, value. For a graph whose edges have timestamp and amount:",
+        f'  python -c "{_SCRIPT}" {shlex.quote(path.name)}',
+        "Then give gtea transactions.csv (and the labels as a CSV file of account, label).",
     )
 
 

@@ -79,8 +79,9 @@ class TextTable:
             return
         rows = self.rows(records[:SHOWN])
         shown = [f"{self.name}, row {row}, column {column!r}: {rule}" for row in rows]
-        more = f"\n... and {len(records) - len(rows):,} more" if len(records) > len(rows) else ""
-        raise DataError("\n".join(shown) + f"{more}. {remedy}, or drop the row.")
+        if len(records) > len(rows):
+            shown.append(f"... and {len(records) - len(rows):,} more")
+        raise DataError(*shown[:-1], f"{shown[-1]}. {remedy}, or drop the row.")
 
     def rows(self, records: NDArray[np.int64]) -> list[int]:
         """Return the row numbers of records: line numbers in a text file, otherwise counted from 1."""

@@ -8,6 +8,7 @@ from typing import Any
 from gtea.config import config_from_json
 from gtea.models.model_folder import SavedModel
 from gtea.models.registry import entry_of
+from gtea.runtime.printable import printable
 
 _FEW = 30
 """With fewer validation examples of a class, what was fitted to them may be chance; likewise with fewer than twice as
@@ -45,7 +46,7 @@ def model_card(model: SavedModel) -> str:
         "- Accounts without events before the scoring date are scored by their own features only.",
         "",
     ]
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def _description(run: Mapping[str, Any], num_weights: int) -> str:

@@ -13,6 +13,7 @@ from html import escape
 from typing import Any
 
 from gtea.models.model_folder import SavedModel
+from gtea.runtime.printable import shortened
 
 _SIDE = 300
 """The width and height of a panel, in pixels."""
@@ -71,8 +72,7 @@ class _Words:
 
 def _plain(name: str) -> str:
     """A class name on one line of XML."""
-    shown = "".join(letter if letter.isprintable() else "?" for letter in name)
-    return escape(shown if len(shown) <= _LONGEST_NAME else f"{shown[: _LONGEST_NAME - 1]}…")
+    return escape(shortened(name, _LONGEST_NAME))
 
 
 def _header() -> Iterator[str]:

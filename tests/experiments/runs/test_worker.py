@@ -52,11 +52,11 @@ def test_what_goes_wrong_is_told_as_if_it_had_gone_wrong_here(job: Job, data: Pa
     few = Plan("paper", settings=QUICK).jobs(own_subject(data / "tiny.store", labels), [Point("gcn", {}, "gcn")])[0][0]
     (line,) = asked(few, tmp_path / "out")
     assert isinstance(worker_error(few, line), DataError)
-    assert "5 folds need at least 5 accounts of each of two classes" in line["message"]
+    assert "5 folds need at least 5 accounts of each of two classes" in line["lines"][0]
 
 
 def test_a_helper_that_died_and_one_with_a_bug(job: Job) -> None:
     died = worker_error(job, {"died": -9})
     assert isinstance(died, ModelError)
     assert f"{job.stem}: its process ended with code -9. If memory ran out, use fewer --jobs" in str(died)
-    assert isinstance(worker_error(job, {"error": None, "message": "KeyError: 3"}), RuntimeError)
+    assert isinstance(worker_error(job, {"error": None, "lines": ["KeyError: 3"]}), RuntimeError)

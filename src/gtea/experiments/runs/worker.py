@@ -64,12 +64,12 @@ def handle_request(request: dict[str, Any], responses: TextIO) -> None:
 
         outcome = run_job(_job(request["job"]), Path(request["out"]), on_report)
     except GteaError as error:
-        send({"error": _error_class(error), "message": str(error)})
+        send({"error": _error_class(error), "lines": error.lines})
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        send({"error": "StoreError", "message": f"{where}{error.strerror or error}. Check space and permissions."})
+        send({"error": "StoreError", "lines": [f"{where}{error.strerror or error}. Check space and permissions."]})
     except Exception as error:  # a bug: the parent raises it as its own
-        send({"error": None, "message": f"{type(error).__name__}: {error} (use --jobs 1 for a traceback)"})
+        send({"error": None, "lines": [f"{type(error).__name__}: {error} (use --jobs 1 for a traceback)"]})
     else:
         send({"outcome": dataclasses.asdict(outcome)})
 

@@ -127,6 +127,6 @@ def worker_error(job: Job, line: dict[str, Any]) -> Exception:
             "Finished runs are kept."
         )
     if line["error"] is None:
-        return RuntimeError(f"{job.stem}: {line['message']}")
+        return RuntimeError(f"{job.stem}: {line['lines'][0]}")
     kind: type[GteaError] = getattr(errors, line["error"])
-    return kind(line["message"])
+    return kind(*line["lines"])
