@@ -163,15 +163,16 @@ class AccountEffects(Effects):
             return self._answer(kept, accounts, partners)
 
     def without_events(self, partner: int, sets: Sequence[Nodes]) -> NDArray[np.float64]:
-        """Probabilities without some of the events with one counterparty, all of one edge."""
+        """Probabilities without some of the events with one counterparty."""
         ready, graph, other = self._ready, self._ready.around.graph, int(self.partners[partner])
-        (edge,) = np.unique(np.searchsorted(graph.edge_offset, np.concatenate(sets), side="right") - 1)
+        edges = np.unique(np.searchsorted(graph.edge_offset, np.concatenate(sets), side="right") - 1)
         accounts = alternatives(graph, np.full(len(sets), self._node), list(sets))
         partners = alternatives(graph, np.full(len(sets), other), list(sets))
         with torch.inference_mode():
-            changed = changed_edge(ready.around, int(edge), accounts, partners)
+            changed = [changed_edge(ready.around, int(edge), accounts, partners) for edge in edges]
             kept = np.ones((len(sets), len(self._partner_of)), dtype=bool)
-            kept[:, changed.slot] = changed.is_left
+            for each in changed:
+                kept[:, each.slot] = each.is_left
             x = ready.features.compute_in(accounts)
             rows = {other: x if other == self._node else ready.features.compute_in(partners)}
             z = self._local.embed(kept, x, rows, changed)

@@ -120,7 +120,7 @@ class LocalPass:
         self.neighbour = around.graph.slot_neighbour[slots].astype(np.int64)
         self.edge = around.graph.slot_edge[slots]
         self._e_tilde, self._logits = rows.e_tilde.double(), rows.alpha_tilde.double()
-        self.weights = self._attention(np.ones((1, len(slots)), dtype=bool), None)[0]
+        self.weights = self._attention(np.ones((1, len(slots)), dtype=bool), ())[0]
         """The attention weight of each of its slots."""
         self._z_0 = around.z_0_of(np.array([node]))[0]
 
@@ -129,7 +129,7 @@ class LocalPass:
         kept: NDArray[np.bool_],
         x: NDArray[np.float32],
         partners: dict[int, NDArray[np.float32]],
-        changed: ChangedEdge | None = None,
+        changed: Sequence[ChangedEdge] = (),
     ) -> Tensor:
         """z of the account in each alternative, [num_alternatives, d_node].
 
@@ -138,14 +138,14 @@ class LocalPass:
             x: The account's features in each.
             partners: The features of the counterparties that lost events, by node, in each alternative or, with one
                 row, in every alternative in which the account has lost a slot to them.
-            changed: The edge that has lost some of its events.
+            changed: The edges with one counterparty that have lost some of their events: one, or one each way.
         """
         size = max(1, _CELLS // max(1, kept.shape[1]))
         parts = []
         for first in range(0, len(kept), size):
             some = slice(first, first + size)
             here = {node: rows if len(rows) == 1 else rows[some] for node, rows in partners.items()}
-            parts.append(_Alternative(self, kept[some], x[some], here, _part(changed, some)).embed())
+            parts.append(_Alternative(self, kept[some], x[some], here, [_part(each, some) for each in changed]).embed())
         return torch.cat(parts)
 
     def attended(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -153,15 +153,16 @@ class LocalPass:
         found = np.zeros(len(self.neighbour), dtype=bool)
         size = max(1, _CELLS // max(1, kept.shape[1]))
         for first in range(0, len(kept), size):
-            found |= (self._attention(kept[first : first + size], None) != 0).any(axis=0)
+            found |= (self._attention(kept[first : first + size], ()) != 0).any(axis=0)
         return np.unique(self.neighbour[found])
 
-    def _attention(self, kept: NDArray[np.bool_], changed: ChangedEdge | None) -> NDArray[np.float64]:
+    def _attention(self, kept: NDArray[np.bool_], changed: Sequence[ChangedEdge]) -> NDArray[np.float64]:
         """Eq. 5 over the slots that are left. Only rows that lose a weight are normalised anew."""
         logits = self._logits.expand(len(kept), -1)
-        if changed is not None:
+        if changed:
             logits = logits.clone()
-            logits[:, changed.slot] = changed.alpha_tilde
+            for edge in changed:
+                logits[:, edge.slot] = edge.alpha_tilde
             return np.asarray(self._around.normaliser(logits, DenseGroups(torch.from_numpy(kept))).numpy())
         whole = torch.ones(1, kept.shape[1], dtype=torch.bool)
         base = self._around.normaliser(logits[:1], DenseGroups(whole)).numpy() if len(kept) else np.empty((0, 0))
@@ -181,7 +182,7 @@ class _Alternative:
         kept: NDArray[np.bool_],
         x: NDArray[np.float32],
         partners: dict[int, NDArray[np.float32]],
-        changed: ChangedEdge | None,
+        changed: Sequence[ChangedEdge],
     ) -> None:
         self._base, self._around, self._changed, self._kept = base, base._around, changed, kept
         self._z_0 = self._around.z_0(x)
@@ -191,9 +192,10 @@ class _Alternative:
         self._alpha = torch.from_numpy(alpha[self._which, self._slot])
         self._neighbour = base.neighbour[self._slot]
         self._e_tilde = base._e_tilde[torch.from_numpy(self._slot)]
-        if changed is not None:
-            at = np.flatnonzero(self._slot == changed.slot)
-            self._e_tilde[torch.from_numpy(at)] = changed.e_tilde[torch.from_numpy(self._which[at])]
+        for edge in changed:
+            at = np.flatnonzero(self._slot == edge.slot)
+            self._e_tilde[torch.from_numpy(at)] = edge.e_tilde[torch.from_numpy(self._which[at])]
+        self._partner = changed[0].partner if changed and changed[0].partner != base.node else None
 
     def embed(self) -> Tensor:
         z_own, z_near = self._z_0, self._nodes_0()
@@ -211,9 +213,9 @@ class _Alternative:
         z = self._around.z_0_of(self._neighbour)
         loop = np.flatnonzero(self._neighbour == self._base.node)
         z[torch.from_numpy(loop)] = self._z_0[torch.from_numpy(self._which[loop])]
-        if self._changed is not None and self._changed.partner != self._base.node:
-            at = np.flatnonzero(self._neighbour == self._changed.partner)
-            z[torch.from_numpy(at)] = self._partners[self._changed.partner][torch.from_numpy(self._which[at])]
+        if self._partner is not None:
+            at = np.flatnonzero(self._neighbour == self._partner)
+            z[torch.from_numpy(at)] = self._partners[self._partner][torch.from_numpy(self._which[at])]
         return z
 
     def _nodes_1(self, z_own: Tensor) -> Tensor:
@@ -225,11 +227,11 @@ class _Alternative:
         total = torch.stack([row.total for row in rows])[torch.from_numpy(place)] if rows else z_own.new_empty(0, 0)
         own = self._around.z_0_of(near[place])
         self._correct(total, rows, which, place)
-        if self._changed is not None and self._changed.partner != self._base.node:
-            at = np.flatnonzero(near[place] == self._changed.partner)
+        if self._partner is not None:
+            at = np.flatnonzero(near[place] == self._partner)
             alternatives = torch.from_numpy(which[at])
-            own[torch.from_numpy(at)] = self._partners[self._changed.partner][alternatives]
-            total[torch.from_numpy(at)] = self._partner_total(self._changed)[alternatives]
+            own[torch.from_numpy(at)] = self._partners[self._partner][alternatives]
+            total[torch.from_numpy(at)] = self._partner_total(self._partner)[alternatives]
         if not len(pair):
             return z_own.new_empty(0, z_own.shape[1])
         z = self._base._layers[0].mlp_2(torch.cat([own, total], 1))
@@ -267,26 +269,27 @@ class _Alternative:
 
     def _concerned(self, node: int) -> NDArray[np.bool_] | None:
         """In which alternatives a node is another one than before; None if in all."""
-        if node == self._base.node or (self._changed is not None and node == self._changed.partner):
+        if node in (self._base.node, self._partner):
             return None
         slots = np.flatnonzero(self._base.neighbour == node)
         return np.asarray((~self._kept[:, slots]).any(axis=1))
 
-    def _partner_total(self, changed: ChangedEdge) -> Tensor:
-        """Layer 1's sum of the partner of the changed edge in each alternative."""
-        around, node = self._around, changed.partner
-        slots = around.slots_of(node)
+    def _partner_total(self, node: int) -> Tensor:
+        """Layer 1's sum of the partner of the changed edges in each alternative."""
+        around, slots = self._around, self._around.slots_of(node)
         seen_from = np.full(len(slots), node)
         logits = around.edges.weigh(slots, seen_from, _ignore).double().expand(len(self._kept), -1).clone()
-        logits[:, changed.partner_slot] = changed.partner_alpha_tilde
         kept = torch.ones(len(self._kept), len(slots), dtype=torch.bool)
-        kept[:, changed.partner_slot] = torch.from_numpy(changed.is_left)
+        for edge in self._changed:
+            logits[:, edge.partner_slot] = edge.partner_alpha_tilde
+            kept[:, edge.partner_slot] = torch.from_numpy(edge.is_left)
         alpha = around.normaliser(logits, DenseGroups(kept))
         which, slot = (each.numpy() for each in alpha.nonzero(as_tuple=True))
         used, place = np.unique(slot, return_inverse=True)
         e_tilde = around.edges.embed(slots[used], seen_from[used], _ignore).double()[torch.from_numpy(place)]
-        at = np.flatnonzero(slot == changed.partner_slot)
-        e_tilde[torch.from_numpy(at)] = changed.partner_e_tilde[torch.from_numpy(which[at])]
+        for edge in self._changed:
+            at = np.flatnonzero(slot == edge.partner_slot)
+            e_tilde[torch.from_numpy(at)] = edge.partner_e_tilde[torch.from_numpy(which[at])]
         neighbour = around.graph.slot_neighbour[slots[slot]].astype(np.int64)
         z = around.z_0_of(neighbour)
         for changed_node, rows in ((self._base.node, self._z_0), (node, self._partners[node])):
@@ -339,9 +342,8 @@ def _encode_left(
     return is_left, e_tilde, alpha_tilde
 
 
-def _part(changed: ChangedEdge | None, some: slice) -> ChangedEdge | None:
-    if changed is None:
-        return None
+def _part(changed: ChangedEdge, some: slice) -> ChangedEdge:
+    """The same edge in some of the alternatives."""
     columns = (changed.is_left, changed.e_tilde, changed.alpha_tilde)
     partner = (changed.partner_e_tilde, changed.partner_alpha_tilde)
     return ChangedEdge(
