@@ -24,6 +24,7 @@ from gtea.features.node_blocks import fill_rows, node_threads
 from gtea.features.short_sorts import distinct, sort_both
 from gtea.runtime.jit import jit
 from gtea.store.graph import Graph, graph_of, visible_events, visible_slots
+from gtea.store.store import Store
 from gtea.store.time_units import stored_per_second
 from gtea.store.view import View
 
@@ -69,8 +70,13 @@ def without_recency(names: Sequence[str]) -> tuple[str, ...]:
 
 def statistics(view: View, nodes: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
     """One row per node; the columns are ``statistic_names(view.store.features)``."""
-    fill = partial(_fill, graph_of(view), stored_per_second(view.store.unit))
-    return fill_rows(fill, nodes, len(statistic_names(view.store.features)), node_threads(len(nodes)))
+    return statistics_in(graph_of(view), view.store, nodes)
+
+
+def statistics_in(graph: Graph, store: Store, nodes: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+    """The same of nodes of a graph whose events are those of a store."""
+    fill = partial(_fill, graph, stored_per_second(store.unit))
+    return fill_rows(fill, nodes, len(statistic_names(store.features)), node_threads(len(nodes)))
 
 
 @jit

@@ -38,6 +38,7 @@ from gtea.features.node_blocks import fill_rows, node_threads
 from gtea.features.short_sorts import sort_both
 from gtea.runtime.jit import jit
 from gtea.store.graph import Graph, graph_of, visible_events, visible_slots
+from gtea.store.store import Store
 from gtea.store.time_units import stored_per_second
 from gtea.store.view import View
 
@@ -64,10 +65,15 @@ def rhythm_statistic_names(features: Sequence[str]) -> tuple[str, ...]:
 
 def rhythm_statistics(view: View, nodes: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
     """One row per node; the columns are ``rhythm_statistic_names(view.store.features)``."""
-    per_second = stored_per_second(view.store.unit)
-    day = 0 if view.store.unit == "step" else _DAY * per_second
-    fill = partial(_fill, graph_of(view), per_second, day)
-    return fill_rows(fill, nodes, len(rhythm_statistic_names(view.store.features)), node_threads(len(nodes)))
+    return rhythm_statistics_in(graph_of(view), view.store, nodes)
+
+
+def rhythm_statistics_in(graph: Graph, store: Store, nodes: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+    """The same of nodes of a graph whose events are those of a store."""
+    per_second = stored_per_second(store.unit)
+    day = 0 if store.unit == "step" else _DAY * per_second
+    fill = partial(_fill, graph, per_second, day)
+    return fill_rows(fill, nodes, len(rhythm_statistic_names(store.features)), node_threads(len(nodes)))
 
 
 @jit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +79,10 @@ class Store:
         if not self._in_bounds:
             require_bounds(self._mapped, self.path)
             self._in_bounds = True
+
+    def with_arrays(self, changed: dict[str, NDArray[Any]], counts: dict[str, int]) -> Store:
+        """The same store with some arrays and counts exchanged, in memory."""
+        return Store(self.path, replace(self.manifest, counts=counts), self._mapped | changed)
 
     def __sklearn_clone__(self) -> Store:
         """Return the store itself. It never changes, so clones of an estimator can share it."""

@@ -1,0 +1,228 @@
+"""The effect of removal: an account's score, had some of its events never happened, everything that follows included.
+
+Exact: it is the score of a store that was ingested without these rows. ``Replay`` computes it in that way, for every
+model: the store without the events, scored anew. ``AccountEffects`` gives the same numbers for GTEA and hybrids on
+accounts from what changes alone: the account's statistics and those of its counterparties, their attention, the trees'
+inputs (``gtea.explain.local_pass``).
+
+An account that loses all its events has the score of an account without events.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from gtea.explain.local_pass import LocalPass, Surroundings, changed_edge
+from gtea.features.alternatives import Alternatives, alternatives, num_events_of
+from gtea.features.node_features import HeadInputs, NodeFeatures
+from gtea.models.gtea import GTEANodeClassifier
+from gtea.sampling.collate import HistoryReader
+from gtea.scoring.scorer import LinkModel, NodeModel
+from gtea.store.view import View
+from gtea.store.without import events_between, without_events
+
+Nodes = NDArray[np.int64]
+_EVENTS_AT_A_TIME = 1 << 21
+_NUM_LAYERS = 2
+"""What follows from a removal is written down for this many layers. Deeper networks are replayed."""
+
+
+class Effects(ABC):
+    """Scores of one subject, an account or a pair of accounts, without some of its events."""
+
+    partners: Nodes
+    """The distinct counterparties of each end, end by end."""
+    ends: Nodes
+    """The end whose counterparty each is."""
+
+    def without(self, sets: Sequence[NDArray[np.integer]]) -> NDArray[np.float64]:  # type: ignore[type-arg]
+        """Probabilities without all dealings with some counterparties, [num_sets, num_classes].
+
+        Args:
+            sets: Each as indices into ``partners``.
+        """
+        return self._without([np.asarray(some, dtype=np.int64) for some in sets])
+
+    @abstractmethod
+    def _without(self, sets: list[Nodes]) -> NDArray[np.float64]: ...
+
+    @abstractmethod
+    def without_events(self, partner: int, sets: Sequence[Nodes]) -> NDArray[np.float64]:
+        """Probabilities without some of the events with one counterparty, [num_sets, num_classes].
+
+        Args:
+            partner: An index into ``partners``.
+            sets: Each as rows of the store's event arrays.
+        """
+
+
+class Replay(Effects):
+    """Scores a store without the events: exact for every model and task, at the price of a whole scoring each."""
+
+    def __init__(self, model: NodeModel | LinkModel, view: View, subject: Sequence[int]) -> None:
+        self._model = model
+        self._view = view
+        self._subject = np.array(subject)
+        found = [np.unique(view.neighbours(node).nodes).astype(np.int64) for node in dict.fromkeys(subject)]
+        ends = [np.full(len(some), node) for some, node in zip(found, dict.fromkeys(subject), strict=True)]
+        self.partners, self.ends = np.concatenate(found), np.concatenate(ends)
+
+    def _without(self, sets: list[Nodes]) -> NDArray[np.float64]:
+        return np.stack([self._replay([self._between(i) for i in some]) for some in sets])
+
+    def without_events(self, partner: int, sets: Sequence[Nodes]) -> NDArray[np.float64]:
+        """Probabilities without some of the events with one counterparty."""
+        return np.stack([self._replay([some]) for some in sets])
+
+    def _between(self, partner: int) -> Nodes:
+        return events_between(self._view, int(self.ends[partner]), int(self.partners[partner]))
+
+    def _replay(self, events: list[Nodes]) -> NDArray[np.float64]:
+        store = self._view.store
+        if events:
+            store = without_events(store, np.unique(np.concatenate(events)))
+        if isinstance(self._model, NodeModel):
+            return self._model.probabilities(store, self._view.cut, self._subject)[0]
+        (linked,) = self._model.probabilities(store, self._view.cut, self._subject[:1], self._subject[1:])
+        return np.array([1 - linked, linked])
+
+
+class EffectModel:
+    """A model of accounts made ready to compute effects on one view."""
+
+    def __init__(self, model: NodeModel, view: View) -> None:
+        preprocessing = model.preprocessing
+        self.model, self.view = model, view
+        self.network = cast(GTEANodeClassifier, model.network)
+        self.features = NodeFeatures(view, preprocessing.nodes)
+        self.inputs = HeadInputs(view, preprocessing.rank_inputs, preprocessing.neighbour_labels)
+        self.tree_features = None
+        if model.entry.has_trees:
+            same = preprocessing.tree_nodes is None
+            self.tree_features = self.features if same else NodeFeatures(view, preprocessing.tree_nodes)
+        reader = HistoryReader(view, preprocessing, model.config.sampling.max_events)
+        self.around = Surroundings(model.gtea, reader, self.features, model.device)
+
+    @staticmethod
+    def supports(model: NodeModel | LinkModel) -> bool:
+        """Whether what follows from a removal is known: with partners' statistics, it reaches one hop further."""
+        return (
+            isinstance(model, NodeModel)
+            and model.entry.exact
+            and model.config.model.num_layers <= _NUM_LAYERS
+            and "partners" not in model.preprocessing.nodes.kinds
+        )
+
+    def effects_on(self, node: int) -> AccountEffects:
+        """The effects on one account."""
+        return AccountEffects(self, node)
+
+
+class AccountEffects(Effects):
+    """Effects on the score of one account, from what changes alone."""
+
+    def __init__(self, ready: EffectModel, node: int) -> None:
+        self._ready = ready
+        self._node = node
+        with torch.inference_mode():
+            self._local = LocalPass(ready.around, node)
+        self.partners, self._partner_of = np.unique(self._local.neighbour, return_inverse=True)
+        self.ends = np.full(len(self.partners), node)
+        self._num_events = max(1, num_events_of(ready.around.graph, node))
+        self._alone: dict[int, NDArray[np.float32]] = {}
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """The attention weight of each counterparty."""
+        return np.bincount(self._partner_of, self._local.weights, minlength=len(self.partners))
+
+    def _without(self, sets: list[Nodes]) -> NDArray[np.float64]:
+        size = max(1, _EVENTS_AT_A_TIME // self._num_events)
+        parts = [self._removed(sets[first : first + size]) for first in range(0, len(sets), size)]
+        return np.concatenate(parts)
+
+    def _removed(self, sets: list[Nodes]) -> NDArray[np.float64]:
+        graph = self._ready.around.graph
+        lost = np.zeros((len(sets), len(self.partners)), dtype=bool)
+        for i, some in enumerate(sets):
+            lost[i, some] = True
+        kept = ~lost[:, self._partner_of]
+        between = {i: self._between(i) for i in np.flatnonzero(lost.any(axis=0)).tolist()}
+        nothing = np.empty(0, dtype=np.int64)
+        left_out = [np.concatenate([nothing, *(between[int(i)] for i in some)]) for some in sets]
+        accounts = alternatives(graph, np.full(len(sets), self._node), left_out)
+        with torch.inference_mode():
+            self._describe_alone(kept, between)
+            partners = {int(self.partners[i]): self._alone[i] for i in between if i in self._alone}
+            return self._answer(kept, accounts, partners)
+
+    def without_events(self, partner: int, sets: Sequence[Nodes]) -> NDArray[np.float64]:
+        """Probabilities without some of the events with one counterparty."""
+        ready, graph, other = self._ready, self._ready.around.graph, int(self.partners[partner])
+        edges = np.unique(np.searchsorted(graph.edge_offset, np.concatenate(sets), side="right") - 1)
+        accounts = alternatives(graph, np.full(len(sets), self._node), list(sets))
+        partners = alternatives(graph, np.full(len(sets), other), list(sets))
+        with torch.inference_mode():
+            changed = [changed_edge(ready.around, int(edge), accounts, partners) for edge in edges]
+            kept = np.ones((len(sets), len(self._partner_of)), dtype=bool)
+            for each in changed:
+                kept[:, each.slot] = each.is_left
+            x = ready.features.compute_in(accounts)
+            rows = {other: x if other == self._node else ready.features.compute_in(partners)}
+            z = self._local.embed(kept, x, rows, changed)
+            return self._probabilities(z, x, accounts, partners)
+
+    def _answer(
+        self, kept: NDArray[np.bool_], accounts: Alternatives, partners: dict[int, NDArray[np.float32]]
+    ) -> NDArray[np.float64]:
+        x = self._ready.features.compute_in(accounts)
+        return self._probabilities(self._local.embed(kept, x, partners), x, accounts, None)
+
+    def _probabilities(
+        self, z: torch.Tensor, x: NDArray[np.float32], accounts: Alternatives, partner: Alternatives | None
+    ) -> NDArray[np.float64]:
+        ready = self._ready
+        shares = ready.inputs.label_shares_in(accounts, partner)
+        trees = None if ready.tree_features is None else ready.tree_features.compute_in(accounts, partner)
+        return self._blended(z, x, shares, trees)
+
+    def _blended(
+        self,
+        z: torch.Tensor,
+        x: NDArray[np.float32],
+        shares: NDArray[np.float32] | None,
+        trees: NDArray[np.float32] | None,
+    ) -> NDArray[np.float64]:
+        """Corrected probabilities of embeddings and inputs."""
+        ready, device = self._ready, self._ready.model.device
+        joined = ready.inputs.joined(x, shares)
+        head_inputs = None if joined is None else torch.from_numpy(joined).to(device)
+        tree_inputs = None
+        if trees is not None:
+            rows = trees if shares is None else np.concatenate([trees, shares], axis=1)
+            tree_inputs = torch.from_numpy(rows).to(device)
+        logits = ready.network.answer(z.float().to(device), head_inputs, tree_inputs)
+        return ready.model.correction.apply(torch.softmax(logits.double(), dim=1).cpu().numpy())
+
+    def _between(self, partner: int) -> Nodes:
+        return events_between(self._ready.view, self._node, int(self.partners[partner]))
+
+    def _describe_alone(self, kept: NDArray[np.bool_], between: dict[int, Nodes]) -> None:
+        """Describe the counterparties without the account, where a neighbour of the account still reads them."""
+        local, ready = self._local, self._ready
+        if len(list(ready.around.layers)) < _NUM_LAYERS:
+            return
+        rows = ready.around.rows(local.attended(kept))
+        read = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(row.neighbour for row in rows)]))
+        wanted = [
+            i for i in between if i not in self._alone and self.partners[i] in read and self.partners[i] != self._node
+        ]
+        for i in wanted:
+            made = alternatives(ready.around.graph, self.partners[i : i + 1], [between[i]])
+            self._alone[i] = ready.features.compute_in(made)

@@ -1,0 +1,170 @@
+"""Alternatives to accounts: the same accounts without some of their events, side by side in one graph.
+
+An alternative has slots, edges and events of its own: those of the account that are left. Its neighbours are the real
+ones. So whatever is computed of an account from its own events alone is computed of all its alternatives by the same
+code in one call. Alternatives are numbered after the nodes of the store, and no node of the store has slots in this
+graph: what depends on neighbours of neighbours must be read elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gtea.runtime.jit import jit
+from gtea.store.graph import Graph, visible_events, visible_slots
+
+
+@dataclass(frozen=True)
+class Alternatives:
+    """A graph of alternatives, and the account that each stands for."""
+
+    graph: Graph
+    nodes: NDArray[np.int64]
+    """Their numbers in the graph."""
+    original: NDArray[np.int64]
+    """The node number in the store of the account that each is an alternative to."""
+
+
+def alternatives(graph: Graph, original: NDArray[np.int64], left_out: list[NDArray[np.int64]]) -> Alternatives:
+    """Build alternatives.
+
+    Args:
+        graph: The graph of a view.
+        original: The account of each.
+        left_out: The events that each is without, as rows of the event arrays.
+    """
+    num_nodes = len(graph.node_offset) - 1
+    stops = np.cumsum([len(rows) for rows in left_out], dtype=np.int64)
+    made = _copies(graph, original, np.concatenate([np.zeros(1, dtype=np.int64), stops]), np.concatenate(left_out))
+    offset = np.zeros(num_nodes + len(original) + 1, dtype=np.int64)
+    offset[num_nodes + 1 :] = made[0]
+    arrays = (offset, *made[1:])
+    for array in arrays:
+        array.flags.writeable = False  # as if mapped: compiled code is compiled anew for arrays that can be written
+    return Alternatives(Graph(graph.cut, *arrays), num_nodes + np.arange(len(original)), original)
+
+
+def num_events_of(graph: Graph, node: int) -> int:
+    """The number of events of a node before the cut."""
+    return int(_num_events(graph, node))
+
+
+@jit
+def _num_events(graph: Graph, node: int) -> int:
+    count = 0
+    start, stop = visible_slots(graph, node)
+    for slot in range(start, stop):
+        first, end = visible_events(graph, graph.slot_edge[slot])
+        count += end - first
+    return count
+
+
+@jit
+def _copies(
+    graph: Graph, original: NDArray[np.int64], offset: NDArray[np.int64], left_out: NDArray[np.int64]
+) -> tuple[
+    NDArray[np.int64],
+    NDArray[np.int32],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.uint8],
+    NDArray[np.float32],
+    NDArray[np.int32],
+]:
+    """The arrays of ``Graph`` of the copies alone: the ends of their slots first, as in ``node_offset[1:]``."""
+    num_slots, num_events = 0, 0
+    for node in original:
+        start, stop = visible_slots(graph, node)
+        num_slots += stop - start
+        num_events += _num_events(graph, node)
+    ends = np.zeros(len(original), dtype=np.int64)
+    neighbour, edges = np.empty(num_slots, dtype=np.int32), np.empty(num_slots, dtype=np.int64)
+    first_time, last_time = np.empty(num_slots, dtype=np.int64), np.empty(num_slots, dtype=np.int64)
+    numbers = np.empty(num_slots, dtype=np.int64)
+    edge_a, edge_b = np.empty(num_slots, dtype=np.int32), np.empty(num_slots, dtype=np.int32)
+    edge_offset, times = np.zeros(num_slots + 1, dtype=np.int64), np.empty(num_events, dtype=np.int64)
+    reverse = np.empty(num_events, dtype=np.uint8)
+    features = np.empty((num_events, graph.event_features.shape[1]), dtype=np.float32)
+    categories = np.empty((num_events, graph.event_categories.shape[1]), dtype=np.int32)
+    is_out = np.zeros(len(graph.event_time), dtype=np.bool_)
+    slots, events = 0, 0
+    for i in range(len(original)):
+        node, copy = original[i], len(graph.node_offset) - 1 + i
+        for row in left_out[offset[i] : offset[i + 1]]:
+            is_out[row] = True
+        begin = slots
+        start, stop = visible_slots(graph, node)
+        for slot in range(start, stop):
+            edge = graph.slot_edge[slot]
+            before = events
+            first, end = visible_events(graph, edge)
+            for event in range(first, end):
+                if is_out[event]:
+                    continue
+                times[events], reverse[events] = graph.event_time[event], graph.event_reverse[event]
+                for k in range(features.shape[1]):
+                    features[events, k] = graph.event_features[event, k]
+                for k in range(categories.shape[1]):
+                    categories[events, k] = graph.event_categories[event, k]
+                events += 1
+            if events == before:
+                continue
+            other = graph.slot_neighbour[slot]
+            edge_a[slots] = copy if graph.edge_a[edge] == node else other
+            edge_b[slots] = copy if graph.edge_b[edge] == node else other
+            neighbour[slots], edges[slots] = (copy if other == node else other), slots
+            first_time[slots], last_time[slots], numbers[slots] = times[before], times[events - 1], edge
+            slots += 1
+            edge_offset[slots] = events
+        _order_slots(begin, slots, neighbour, edges, first_time, numbers)
+        ends[i] = slots
+        for row in left_out[offset[i] : offset[i + 1]]:
+            is_out[row] = False
+    edge_first = np.empty(slots, dtype=np.int64)
+    edge_first[edges[:slots]] = first_time[:slots]
+    return (
+        ends,
+        neighbour[:slots].copy(),
+        edges[:slots].copy(),
+        first_time[:slots].copy(),
+        edge_a[:slots].copy(),
+        edge_b[:slots].copy(),
+        edge_offset[: slots + 1].copy(),
+        edge_first,
+        last_time[:slots].copy(),
+        times[:events].copy(),
+        reverse[:events].copy(),
+        features[:events].copy(),
+        categories[:events].copy(),
+    )
+
+
+@jit
+def _order_slots(
+    start: int,
+    stop: int,
+    neighbour: NDArray[np.int32],
+    edges: NDArray[np.int64],
+    first_time: NDArray[np.int64],
+    numbers: NDArray[np.int64],
+) -> None:
+    """Sort slots by first event and edge number in the store: a slot that has lost its first event moves back."""
+    for i in range(start + 1, stop):
+        other, edge, time, number, place = neighbour[i], edges[i], first_time[i], numbers[i], i
+        while place > start and (
+            first_time[place - 1] > time or (first_time[place - 1] == time and numbers[place - 1] > number)
+        ):
+            for column in (edges, first_time, numbers):
+                column[place] = column[place - 1]
+            neighbour[place] = neighbour[place - 1]
+            place -= 1
+        neighbour[place], edges[place], first_time[place], numbers[place] = other, edge, time, number
