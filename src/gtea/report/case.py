@@ -22,6 +22,9 @@ _SHORTEST_WINDOW = 6 * 3_600
 _BOTH_WAYS = 0.1
 """A pair deals both ways if the lesser side is more than this share of all that passed."""
 
+_TRACE = 0.005
+"""An effect that is shown as 0.00."""
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -117,8 +120,8 @@ class Case:
 
     @property
     def counting(self) -> tuple[Pair, ...]:
-        """The pairs that have a part in the score: those whose removal changes it."""
-        return tuple(pair for pair in self.pairs if pair.about.weight > 0 or pair.about.effect != 0)
+        """The pairs that have a part in the score: those whose removal changes it by more than a trace."""
+        return tuple(pair for pair in self.pairs if abs(pair.about.effect) >= _TRACE)
 
 
 def case_of(subject: Subject, explanation: Explanation, store: Store) -> Case:

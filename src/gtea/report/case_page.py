@@ -21,7 +21,7 @@ from gtea.report.merged_events import merged_events
 from gtea.report.narrative import narrative
 from gtea.report.removal_figure import draw_removal
 from gtea.report.replay import replay_command
-from gtea.report.shown import shortened, shown
+from gtea.report.shown import short_id, shown
 from gtea.report.standing_figure import draw_standing, score_counts
 from gtea.report.summary import summary
 from gtea.report.ties import shared_contacts, ties_between
@@ -65,7 +65,7 @@ def render_case(case: Case, place: Place | None = None, exports: Sequence[str] =
     listed = _listed(case, case.pairs[len(rows) :])
     about = case.explanation
     content = {
-        "title": f"{shortened(about.account)} · {score_text(about.score)} · gtea case",
+        "title": f"{short_id(about.account)} · {score_text(about.score)} · gtea case",
         "case": case,
         "about": about,
         "account": shown(about.account),
@@ -123,7 +123,7 @@ def _evidence(case: Case, rows: Sequence[Pair], lanes: Sequence[Lane]) -> list[d
     return [
         {
             "number": number,
-            "short": shortened(pair.about.account),
+            "short": short_id(pair.about.account),
             "whole": shown(pair.about.account),
             "known": None if pair.known is None else shown(pair.known, 40),
             "positive": pair.known is not None and pair.known == case.subject.positive,
@@ -249,11 +249,11 @@ def _flow(case: Case, num_rows: int) -> Flow:
     view = case.dealings.view
     ties = ties_between(view, [pair.node for pair in pairs])
     return Flow(
-        shortened(case.explanation.account),
+        short_id(case.explanation.account),
         [
             FlowNode(
                 place,
-                shortened(pair.about.account, 6),
+                short_id(pair.about.account, 6),
                 pair.about.effect,
                 share(pair),
                 pair.passed(sent=True) + pair.passed(sent=False),
@@ -275,7 +275,7 @@ def _contacts(case: Case, places: Sequence[int], *, pays: bool) -> list[FlowCont
     labels = case.subject.known.of([contact.node for contact in found])
     return [
         FlowContact(
-            shortened(case.store.account(contact.node), 6),
+            short_id(case.store.account(contact.node), 6),
             None if label is None else shown(label, 20),
             pays,
             tuple(places[each] for each in contact.places),
@@ -311,7 +311,7 @@ def _pair_data(case: Case, pair: Pair, first: int) -> dict[str, Any]:
     ]
     return {
         "id": shown(pair.about.account),
-        "short": shortened(pair.about.account),
+        "short": short_id(pair.about.account),
         "facts": shown(pair_facts(case, pair)),
         "without": score_text(pair.about.score_without),
         "num_events": len(pair.time),

@@ -14,6 +14,8 @@ _DAY = 86_400
 _STEPS = tuple(digit * 10**power for power in range(18) for digit in (1, 2, 5))
 _SECONDS = (60, 300, 900, 3_600, 10_800, 21_600, 43_200, *(_DAY * n for n in (1, 2, 7, 14, 30, 91, 182, 365, 1826)))
 
+_SPANS = (("y", 365.25 * _DAY), ("d", _DAY), ("h", 3_600), ("min", 60), ("s", 1))
+
 
 @dataclass(frozen=True)
 class Tick:
@@ -65,6 +67,13 @@ class Clock:
     def span(self, length: float) -> str:
         """A length of page time in words."""
         return span_text(round(length), "step" if self.steps else "s")
+
+    def short_span(self, length: float) -> str:
+        """The same where there is little room: 36 h."""
+        if self.steps:
+            return f"{length:,.0f} steps"
+        unit, size = next((pair for pair in _SPANS if length >= 2 * pair[1]), _SPANS[-1])
+        return f"{length / size:,.0f} {unit}"
 
     def ticks(self, first: float, last: float, most: int = 8) -> list[Tick]:
         """The marks of an axis, few enough to be read."""

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import re
 
+from gtea.runtime.printable import printable
+
 _LONGEST = 512
 _SHORT = 15
 _FORBIDDEN_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def shown(text: str, longest: int = _LONGEST) -> str:
-    """Text with characters that have no shape spelt out, cut where nobody reads on.
-
-    A mark that turns the direction of reading, a NUL or an escape sequence would otherwise make two ids look alike.
-    """
-    spelt = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:longest])
-    if len(text) <= longest and len(spelt) <= longest:
-        return spelt
-    return f"{spelt[:longest]}… ({len(text):,} characters)"
+    """Text with characters that have no shape spelt out, cut where nobody reads on."""
+    spelt = printable(text[: longest + 1])
+    return spelt if len(spelt) <= longest else f"{spelt[:longest]}… ({len(text):,} characters)"
 
 
-def shortened(text: str, head: int = 8) -> str:
+def short_id(account: str, head: int = 8) -> str:
     """The beginning and the end of an id: what people compare."""
-    spelt = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:_LONGEST])
-    if len(text) > _LONGEST:
-        spelt += text[-4:] if text[-4:].isprintable() else ""
+    if len(account) > 2 * _LONGEST:
+        account = account[:_LONGEST] + account[-_LONGEST:]
+    spelt = printable(account)
     return spelt if len(spelt) <= _SHORT else f"{spelt[:head]}…{spelt[-4:]}"
 
 

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from gtea.report.case import Case
 from gtea.report.figures import counted, listed, ordinal, score_text
-from gtea.report.shown import shortened, shown
+from gtea.report.shown import short_id, shown
 
 _STRONGEST = 3
 _NAMED = 6
@@ -38,7 +38,7 @@ def one_line(case: Case) -> str:
     if not strongest:
         own = case.explanation.own_statistics
         return own[0].sentence if own else "no counterparty raises the score"
-    names = listed([shortened(pair.about.account) for pair in strongest])
+    names = listed([short_id(pair.about.account) for pair in strongest])
     return f"{names} raise it most, {case.clock.between(*case.focus)}"
 
 
@@ -96,4 +96,4 @@ def _names(accounts: Sequence[str]) -> Iterator[Part]:
     for place, account in enumerate(accounts):
         if place:
             yield Part(" and " if place == len(accounts) - 1 else ", ")
-        yield Part(shortened(account, 6), "id")
+        yield Part(short_id(account, 6), "id")
