@@ -57,6 +57,22 @@ def test_accounts_from_the_highest_score_to_the_lowest(shops: tuple[Store, Path]
     np.testing.assert_array_equal(np.stack([table["p_small"], table["p_big"]], axis=1), wanted)
 
 
+def test_ids_are_exact_unless_the_file_is_for_a_spreadsheet(tmp_path: Path) -> None:
+    rows = [(f"={src}", dst, time, amount) for src, dst, time, amount in habits()]
+    store, model = stored(rows, tmp_path / "s"), tmp_path / "m"
+    train_task(link_run(store, model, "edgebank"), no_report)
+    (tmp_path / "pairs.csv").write_text("src,dst\n=u01,i1\n")
+    for safe, shown in ((False, "=u01"), (True, "'=u01")):
+        done = score_pairs(
+            model, store.path, tmp_path / "pairs.csv", tmp_path / "x.csv", for_spreadsheets=safe, device=CPU
+        )
+        assert pacsv.read_csv(tmp_path / "x.csv")["src"].to_pylist() == [shown]
+        assert done["top"][0]["src"] == "=u01"
+    message = r"^--spreadsheet-safe: goes with a CSV file only \(got 'x.parquet'\). Try scores.csv.$"
+    with pytest.raises(UsageError, match=message):
+        score_accounts(model, store.path, tmp_path / "x.parquet", for_spreadsheets=True, device=CPU)
+
+
 def test_alerts_are_at_or_above_the_threshold(shops: tuple[Store, Path], tmp_path: Path) -> None:
     store, model = shops
     done = score_accounts(model, store.path, tmp_path / "scores.parquet", device=CPU)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -47,6 +48,21 @@ def test_exports_are_in_time_order_and_respect_the_cut(store_of: Make, tmp_path:
     assert pq.read_table(tmp_path / "e.parquet").to_pydict() == {
         "src": ["c", "b", "a"], "dst": ["a", "a", "b"], "time": [1, 3, 3], "amount": [2.0, 3.0, 4.0],
     }  # fmt: skip
+
+
+def test_a_file_for_spreadsheets_has_no_formulas(gtea: Callable[..., Any], tmp_path: Path) -> None:
+    columns = {"=src": ["=1+1", "-5"], "dst": ["@a", "b"], "time": [0, 86400], "-x": [-1.5, 2.0]}
+    options: dict[str, Any] = {"src": "=src", "dst": "dst", "time": "time", "features": ["-x"], "time_unit": "s"}
+    store = ingest(pa.table(columns), out=tmp_path / "s", allow_any_date=True, **options)
+    out = tmp_path / "e.csv"
+    assert gtea("export", store.path, "--format", "csv", "--spreadsheet-safe", "--out", out).code == 0
+    assert list(csv.reader(out.read_text().splitlines())) == [
+        ["'=src", "dst", "time", "'-x"],
+        ["'=1+1", "'@a", "1970-01-01T00:00:00Z", "-1.5"],
+        ["-5", "b", "1970-01-02T00:00:00Z", "2"],
+    ]
+    outcome = gtea("export", store.path, "--spreadsheet-safe", "--out", out)
+    assert outcome.err == "gtea: --spreadsheet-safe: goes with --format csv only. Leave it out.\n"
 
 
 def test_a_folder_is_no_file(store_of: Make, tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ from typing import Literal
 import click
 
 from gtea.cli.bars import progress_bar
-from gtea.cli.output import json_option
+from gtea.cli.output import json_option, spreadsheet_option
 from gtea.cli.terminal import print_json, say
+from gtea.errors import UsageError
 
 
 @click.command("export")
@@ -23,8 +24,16 @@ from gtea.cli.terminal import print_json, say
 )
 @click.option("--out", required=True, metavar="FILE", help="The file to write; replaced in one step if it exists.")
 @click.option("--as-of", metavar="T", help="Only events before T: a date, or a number in the unit of the input.")
+@spreadsheet_option
 @json_option
-def command(store: str, format: Literal["parquet", "csv", "pyg"], out: str, as_of: str | None, as_json: bool) -> None:
+def command(
+    store: str,
+    format: Literal["parquet", "csv", "pyg"],
+    out: str,
+    as_of: str | None,
+    spreadsheet_safe: bool,
+    as_json: bool,
+) -> None:
     """Write STORE's events to a file, in time order.
 
     Parquet and CSV have the columns of the input (ids as text, calendar times as UTC timestamps) and can be
@@ -33,6 +42,8 @@ def command(store: str, format: Literal["parquet", "csv", "pyg"], out: str, as_o
     """
     from gtea.store.store import Store
 
+    if spreadsheet_safe and format != "csv":
+        raise UsageError("--spreadsheet-safe: goes with --format csv only. Leave it out.")
     view = Store.open(store).as_of(as_of)
     with progress_bar() as progress:
         if format == "pyg":
@@ -42,7 +53,7 @@ def command(store: str, format: Literal["parquet", "csv", "pyg"], out: str, as_o
         else:
             from gtea.store.export import export_events
 
-            written = export_events(view, Path(out), format, progress)
+            written = export_events(view, Path(out), format, progress, for_spreadsheets=spreadsheet_safe)
     if as_json:
         print_json({"out": out, "format": format, "events": written, "as_of": view.cut})
     else:

@@ -28,6 +28,11 @@ any_date_option = click.option(
 sampled_option = click.option(
     "--sampled", is_flag=True, help="Read a sample of the neighbours, as training does, instead of all: approximate."
 )
+spreadsheet_option = click.option(
+    "--spreadsheet-safe",
+    is_flag=True,
+    help="CSV for a spreadsheet: put a quote before text that it would take for a formula. Such ids no longer join.",
+)
 cache_option = click.option(
     "--cache", metavar="DIR", help="Keep edge embeddings here, so that a killed run resumes and later runs reuse them."
 )

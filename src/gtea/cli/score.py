@@ -8,7 +8,7 @@ from typing import Any, Literal
 import click
 
 from gtea.cli.bars import progress_bar
-from gtea.cli.output import cache_option, given, json_option, print_unknown, sampled_option
+from gtea.cli.output import cache_option, given, json_option, print_unknown, sampled_option, spreadsheet_option
 from gtea.cli.terminal import cell, print_json, say, warn
 from gtea.cli.train import device_option, unknown_option
 from gtea.cli.verified import check_store, verify_option
@@ -28,6 +28,7 @@ from gtea.errors import UsageError
 @verify_option
 @sampled_option
 @cache_option
+@spreadsheet_option
 @unknown_option
 @device_option
 @json_option
@@ -42,6 +43,7 @@ def command(
     verify: bool | None,
     sampled: bool,
     cache: str | None,
+    spreadsheet_safe: bool,
     unknown: Literal["error", "skip"],
     device: str,
     as_json: bool,
@@ -54,6 +56,9 @@ def command(
 
     Scores are exact: they read all neighbours of all neighbours, and no seed changes them. With --cache, a killed run
     resumes.
+
+    Ids and classes are written exactly as they were read, so that the file joins with your own tables. A spreadsheet
+    would run one such as =1+1 as a formula: make a file for it with --spreadsheet-safe.
     """
     from gtea.runtime.device import resolve_device
     from gtea.scoring.options import ScoringOptions
@@ -73,6 +78,7 @@ def command(
             "as_of": as_of,
             "unknown": unknown,
             "options": options,
+            "for_spreadsheets": spreadsheet_safe,
             "device": resolve_device(device),
         }
         if pairs is None:

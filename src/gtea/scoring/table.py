@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from gtea.errors import UsageError
 from gtea.models.model_folder import load_model
 from gtea.runtime.files import atomic_write
+from gtea.runtime.spreadsheet import spreadsheet_safe
 from gtea.scoring.options import EXACT, ScoringOptions
 from gtea.scoring.prevalence import for_prevalence
 from gtea.scoring.scorer import LinkModel, NodeModel
@@ -58,14 +59,16 @@ def score_accounts(
     unknown: Literal["error", "skip"] = "error",
     prevalence: float | None = None,
     options: ScoringOptions = EXACT,
+    for_spreadsheets: bool = False,
     device: torch.device,
 ) -> ScoreSummary:
     """Score accounts and write the table; returns a summary and the first ten rows.
 
     Args:
         prevalence: The share of positives in the population, if the labels were sampled.
+        for_spreadsheets: Whether ids and classes that look like formulas get a quote in front. Else they are exact.
     """
-    _require_suffix(out)
+    _require_suffix(out, for_spreadsheets)
     saved = load_model(model)
     opened = Store.open(store)
     ready = NodeModel(saved if prevalence is None else for_prevalence(saved, prevalence), device)
@@ -77,7 +80,8 @@ def score_accounts(
     probabilities = ready.probabilities(opened, view.cut, nodes, options)
     table = _ranked(opened, ready, nodes, probabilities, active)
     report = {} if asked is None else asked.report
-    summary: ScoreSummary = {"accounts": len(table), **_written(table, out, view, active, options, report)}
+    _write(table, out, for_spreadsheets)
+    summary: ScoreSummary = {"accounts": len(table), **_summary(table, out, view, active, options, report)}
     if ready.threshold is not None:
         summary["threshold"] = ready.threshold.value
         summary["alerts"] = int(np.count_nonzero(table["alert"]))
@@ -93,10 +97,11 @@ def score_pairs(
     as_of: str | None = None,
     unknown: Literal["error", "skip"] = "error",
     options: ScoringOptions = EXACT,
+    for_spreadsheets: bool = False,
     device: torch.device,
 ) -> ScoreSummary:
-    """Score pairs and write the table; returns a summary and the first ten rows."""
-    _require_suffix(out)
+    """Score pairs and write the table, see ``score_accounts``; returns a summary and the first ten rows."""
+    _require_suffix(out, for_spreadsheets)
     opened, ready = Store.open(store), LinkModel.open(model, device)
     options = ready.supported(options)
     found = read_pairs(pairs, opened, unknown=unknown)
@@ -112,15 +117,26 @@ def score_pairs(
         "active": active[order],
     }
     table = pa.table(columns)
-    return {"pairs": len(table), **_written(table, out, view, active, options, found.report)}
+    _write(table, out, for_spreadsheets)
+    return {"pairs": len(table), **_summary(table, out, view, active, options, found.report)}
 
 
-def _require_suffix(out: Path) -> None:
+def _require_suffix(out: Path, for_spreadsheets: bool) -> None:
     if out.suffix not in (".parquet", ".csv"):
         raise UsageError(f"--out {out.name}: must end in .parquet or .csv. Try scores.parquet.")
+    if for_spreadsheets and out.suffix != ".csv":
+        raise UsageError(f"--spreadsheet-safe: goes with a CSV file only (got {out.name!r}). Try scores.csv.")
 
 
-def _written(
+def _write(table: pa.Table, out: Path, for_spreadsheets: bool) -> None:
+    with atomic_write(out) as stream:
+        if out.suffix == ".parquet":
+            pq.write_table(table, stream)
+        else:
+            pacsv.write_csv(spreadsheet_safe(table) if for_spreadsheets else table, stream)
+
+
+def _summary(
     table: pa.Table,
     out: Path,
     view: View,
@@ -128,12 +144,6 @@ def _written(
     options: ScoringOptions,
     report: dict[str, Any],
 ) -> ScoreSummary:
-    """Write the table and sum up what was done."""
-    with atomic_write(out) as stream:
-        if out.suffix == ".parquet":
-            pq.write_table(table, stream)
-        else:
-            pacsv.write_csv(table, stream)
     return ScoreSummary(
         out=str(out),
         top=table.slice(0, _TOP).to_pylist(),

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from gtea.errors import UsageError
 from gtea.runtime.files import atomic_write
 from gtea.runtime.progress import Progress, no_progress
+from gtea.runtime.spreadsheet import spreadsheet_safe
 from gtea.store.view import View
 
 _BATCH = 1 << 18
@@ -51,11 +52,18 @@ def events_in_time_order(view: View, batch: int = _BATCH) -> Iterator[EventRows]
         )
 
 
-def export_events(view: View, out: Path, format: Literal["parquet", "csv"], progress: Progress = no_progress) -> int:
+def export_events(
+    view: View,
+    out: Path,
+    format: Literal["parquet", "csv"],
+    progress: Progress = no_progress,
+    *,
+    for_spreadsheets: bool = False,
+) -> int:
     """Write all events before the cut to a file, and return their number.
 
     Calendar times are written as UTC timestamps, so that their unit is unambiguous. Steps are written as integers.
-    Ingesting the file gives the same store.
+    Ingesting the file gives the same store, unless it was made for spreadsheets and some text looked like a formula.
     """
     if out.is_dir():
         raise UsageError(f"{out}: is a folder. Name the file to write.")
@@ -65,12 +73,12 @@ def export_events(view: View, out: Path, format: Literal["parquet", "csv"], prog
         writer: Any = (
             pyarrow.parquet.ParquetWriter(stream, schema)
             if format == "parquet"
-            else pyarrow.csv.CSVWriter(stream, _as_text(schema))
+            else pyarrow.csv.CSVWriter(stream, _texts(schema.empty_table(), for_spreadsheets).schema)
         )
         with writer:
             for rows in events_in_time_order(view):
                 table = _table(view, rows, schema)
-                writer.write_table(table if format == "parquet" else _texts(table))
+                writer.write_table(table if format == "parquet" else _texts(table, for_spreadsheets))
                 written += len(rows.time)
                 progress("exporting", written / max(1, view.store.num_events))
     return written
@@ -99,15 +107,11 @@ def _table(view: View, rows: EventRows, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _as_text(schema: pa.Schema) -> pa.Schema:
-    """The schema with timestamps as text: Arrow's CSV writer omits the T that ISO 8601 requires."""
-    kinds = [pa.string() if pa.types.is_timestamp(field.type) else field.type for field in schema]
-    return pa.schema([field.with_type(kind) for field, kind in zip(schema, kinds, strict=True)])
-
-
-def _texts(table: pa.Table) -> pa.Table:
+def _texts(table: pa.Table, for_spreadsheets: bool) -> pa.Table:
+    """The table with timestamps as text: Arrow's CSV writer omits the T that ISO 8601 requires."""
     columns = [
         pc.strftime(column, format="%Y-%m-%dT%H:%M:%SZ") if pa.types.is_timestamp(column.type) else column
         for column in table.columns
     ]
-    return pa.Table.from_arrays(columns, schema=_as_text(table.schema))
+    texts = pa.Table.from_arrays(columns, names=table.column_names)
+    return spreadsheet_safe(texts) if for_spreadsheets else texts
