@@ -18,10 +18,12 @@ from gtea.explain.explanation import (
     ZeroWeight,
     log_odds,
 )
-from gtea.report.case import Case, Subject, case_of
+from gtea.report.case import Case, case_of
 from gtea.report.dealings import Dealings, dealings_of
 from gtea.report.known_labels import KnownLabels
-from gtea.report.ranking import Expected, ranked
+from gtea.report.ranking import Expected
+from gtea.report.standing_figure import score_counts
+from gtea.report.subject import Subject
 from gtea.store.memory import store_in_memory
 from gtea.store.store import Store
 from gtea.tasks.uncertainty import Interval
@@ -94,18 +96,17 @@ def explained(store: Store, account: str = "me", *, seed: int = 1, score: float 
     )
 
 
-def subject_of(store: Store, account: str = "me", score: float = 0.973) -> Subject:
+def made_up_subject(store: Store, account: str = "me", score: float = 0.973) -> Subject:
     """A report's context with made-up scores for everybody else."""
-    draw = np.random.default_rng(5)
-    scores = draw.beta(0.5, 4, store.num_nodes) * 0.95
+    scores = np.random.default_rng(5).beta(0.5, 4, store.num_nodes) * 0.95
     scores[store.node(account)] = score
     most = min(200, store.num_nodes)
     return Subject(
         "phishing.model",
         "payments.store",
-        ranked(np.arange(store.num_nodes), scores, 0.861),
+        tuple(score_counts(scores).tolist()),
+        store.num_nodes,
         Expected("test", 336, tuple(Interval(0.9 - 0.001 * k, 0.8, 0.95) for k in range(most))),
-        KnownLabels(store, None),
         num_read=64,
         positive="illicit",
         version="0.2.0",
@@ -114,7 +115,8 @@ def subject_of(store: Store, account: str = "me", score: float = 0.973) -> Subje
 
 def made_up_case(store: Store, account: str = "me", **options: Any) -> Case:
     """A case with made-up effects."""
-    return case_of(subject_of(store, account), explained(store, account, **options), store)
+    labels = KnownLabels(store, None)
+    return case_of(made_up_subject(store, account), labels, explained(store, account, **options), store, 1)
 
 
 def _counterparty(

@@ -13,8 +13,8 @@ from gtea.report.clock import Clock
 from gtea.report.dealings import Dealings, dealings_of
 from gtea.report.focus import shortest_window, with_margin
 from gtea.report.known_labels import KnownLabels
-from gtea.report.ranking import Expected, Ranking
 from gtea.report.rhythm import rhythm_text
+from gtea.report.subject import Subject
 from gtea.store.store import Store
 from gtea.store.time_units import parse_instant
 
@@ -22,24 +22,8 @@ _SHORTEST_WINDOW = 6 * 3_600
 _BOTH_WAYS = 0.1
 """A pair deals both ways if the lesser side is more than this share of all that passed."""
 
-_TRACE = 0.005
+TRACE = 0.005
 """An effect that is shown as 0.00."""
-
-
-@dataclass(frozen=True)
-class Subject:
-    """What the cases of a report have in common."""
-
-    model_name: str
-    store_name: str
-    ranking: Ranking
-    expected: Expected | None
-    known: KnownLabels
-    num_read: int
-    """How many of a pair's last events the model reads."""
-    positive: str | None
-    """The class whose probability ranks, if there are two."""
-    version: str
 
 
 @dataclass(frozen=True)
@@ -89,9 +73,11 @@ class Case:
     dealings: Dealings
     pairs: tuple[Pair, ...]
     """The strongest first."""
+    labels: KnownLabels
     known: str | None
     """The account's own label, if the model was trained with it."""
     rank: int
+    """Its place among all accounts, from 1."""
     clock: Clock
     focus: tuple[int, int]
     """The shortest page time with most of what the score rests on."""
@@ -121,10 +107,15 @@ class Case:
     @property
     def counting(self) -> tuple[Pair, ...]:
         """The pairs that have a part in the score: those whose removal changes it by more than a trace."""
-        return tuple(pair for pair in self.pairs if abs(pair.about.effect) >= _TRACE)
+        return tuple(pair for pair in self.pairs if abs(pair.about.effect) >= TRACE)
+
+    @property
+    def raising(self) -> list[Pair]:
+        """The pairs in the order in which the removal curve takes them away: those that raise the score most first."""
+        return sorted(self.pairs, key=lambda pair: pair.about.score_without)
 
 
-def case_of(subject: Subject, explanation: Explanation, store: Store) -> Case:
+def case_of(subject: Subject, labels: KnownLabels, explanation: Explanation, store: Store, rank: int) -> Case:
     """Read what an explained account did."""
     view = store.as_of(explanation.cut)
     node = store.node(explanation.account)
@@ -132,7 +123,7 @@ def case_of(subject: Subject, explanation: Explanation, store: Store) -> Case:
     clock = Clock(store.unit)
     places = {account: place for place, account in enumerate(store.accounts.take(dealings.partners).to_pylist())}
     chosen = [(about, places[about.account]) for about in explanation.counterparties]
-    known = subject.known.of([int(dealings.partners[place]) for _, place in chosen])
+    known = labels.of([int(dealings.partners[place]) for _, place in chosen])
     times = dealings.page_time
     pairs = tuple(
         _pair(about, place, label, dealings, times, clock)
@@ -143,8 +134,9 @@ def case_of(subject: Subject, explanation: Explanation, store: Store) -> Case:
         explanation,
         dealings,
         pairs,
-        subject.known.of([node])[0],
-        subject.ranking.rank(node),
+        labels,
+        labels.of([node])[0],
+        rank,
         clock,
         _focus(pairs, clock),
     )

@@ -13,7 +13,7 @@ from gtea.report.assets import render
 from gtea.report.case import Case, Pair
 from gtea.report.effect_bar import draw_effect
 from gtea.report.facts import facts, pair_facts
-from gtea.report.figures import amount_text, effect_text, percent_text, score_text
+from gtea.report.figures import NOTHING, amount_text, effect_text, percent_text, score_text
 from gtea.report.flow_figure import MOST, Flow, FlowContact, FlowNode, draw_flow
 from gtea.report.hours_figure import draw_hours, hour_counts, hours_note
 from gtea.report.lanes import BINS, Bursts, Lane, draw_axis, draw_lane, draw_strip, lane_of, tallest
@@ -22,7 +22,7 @@ from gtea.report.narrative import narrative
 from gtea.report.removal_figure import draw_removal
 from gtea.report.replay import replay_command
 from gtea.report.shown import short_id, shown
-from gtea.report.standing_figure import draw_standing, score_counts
+from gtea.report.standing_figure import draw_standing
 from gtea.report.summary import summary
 from gtea.report.ties import shared_contacts, ties_between
 
@@ -76,7 +76,7 @@ def render_case(case: Case, place: Place | None = None, exports: Sequence[str] =
         "opinions": _opinions(case),
         "summary": summary(case),
         "standing": draw_standing(
-            score_counts(case.subject.ranking.scores), width=460, alerts_from=about.threshold, score=about.score
+            np.array(case.subject.score_counts), width=460, alerts_from=about.threshold, score=about.score
         ),
         "standing_note": _standing_note(case),
         "facts": facts(case),
@@ -133,7 +133,7 @@ def _evidence(case: Case, rows: Sequence[Pair], lanes: Sequence[Lane]) -> list[d
             "size": f"{abs(pair.about.effect):.6g}",
             "without": score_text(pair.about.score_without),
             "without_key": f"{pair.about.score_without:.6g}",
-            "weight": f"{pair.about.weight:.3f}",
+            "weight": _weight(pair, 3),
             "moved": [_moved(case, pair, sent=sent) for sent in (False, True)],
             "rhythm": pair.rhythm,
             "lane": _lane(lane, full, pair, case.window),
@@ -148,7 +148,12 @@ def _moved(case: Case, pair: Pair, *, sent: bool) -> tuple[str, str]:
         amount = (pair.about.sent if sent else pair.about.received) or 0.0
         return amount_text(amount), f"{amount:.6g}"
     number = pair.num_sent if sent else len(pair.time) - pair.num_sent
-    return f"{number:,}" if number else "–", str(number)
+    return f"{number:,}" if number else NOTHING, str(number)
+
+
+def _weight(pair: Pair, digits: int) -> str:
+    """A model that is no network gives no attention."""
+    return NOTHING if pair.about.weight is None else f"{pair.about.weight:.{digits}f}"
 
 
 def _lane(lane: Lane, full: float, pair: Pair, window: tuple[int, int]) -> Markup:
@@ -171,7 +176,7 @@ def _listed(case: Case, pairs: Sequence[Pair]) -> list[Listed]:
         cells = (
             name,
             effect_text(pair.about.effect),
-            f"{pair.about.weight:.4f}",
+            _weight(pair, 4),
             f"{len(pair.time):,}",
             *(_moved(case, pair, sent=sent)[0] for sent in (False, True)),
             case.clock.day(int(pair.time[-1])),
@@ -191,7 +196,7 @@ def _opinions(case: Case) -> str:
 
 
 def _standing_note(case: Case) -> str:
-    note = f"All {len(case.subject.ranking):,} scores (bars by logarithm)."
+    note = f"All {case.subject.num_accounts:,} scores (bars by logarithm)."
     expected = case.subject.expected
     if expected is None or case.rank > len(expected.intervals):
         return note
@@ -228,12 +233,12 @@ def _hours(case: Case) -> tuple[Markup, str]:
 
 def _flow(case: Case, num_rows: int) -> Flow:
     """The strongest of each side are drawn; ties and contacts are searched among them only."""
-    total = sum(pair.about.weight for pair in case.pairs)
+    total = sum(pair.about.weight or 0.0 for pair in case.pairs)
     effects = sum(abs(pair.about.effect) for pair in case.pairs) or 1.0
 
     def share(pair: Pair) -> float:
         # Without attention, a ribbon is as wide as its share of all effects.
-        return pair.about.weight / total if total else abs(pair.about.effect) / effects
+        return (pair.about.weight or 0.0) / total if total else abs(pair.about.effect) / effects
 
     sides: tuple[list[int], list[int]] = ([], [])
     others, other_width = [0, 0], [0.0, 0.0]
@@ -272,7 +277,7 @@ def _flow(case: Case, num_rows: int) -> Flow:
 
 def _contacts(case: Case, places: Sequence[int], *, pays: bool) -> list[FlowContact]:
     found = shared_contacts(case.dealings.view, case.dealings.node, [case.pairs[place].node for place in places])
-    labels = case.subject.known.of([contact.node for contact in found])
+    labels = case.labels.of([contact.node for contact in found])
     return [
         FlowContact(
             short_id(case.store.account(contact.node), 6),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from markupsafe import Markup
 
 from gtea.report.assets import render
-from gtea.report.case import Subject
 from gtea.report.case_page import Place
 from gtea.report.clock import Clock
 from gtea.report.effect_bar import draw_small_effect
@@ -16,7 +16,8 @@ from gtea.report.figures import score_text
 from gtea.report.index_row import IndexRow
 from gtea.report.lanes import draw_axis
 from gtea.report.precision_figure import FLOOR, LEFT, TALL, WIDE, draw_precision
-from gtea.report.standing_figure import draw_standing, score_counts
+from gtea.report.standing_figure import draw_standing
+from gtea.report.subject import Subject
 
 _WIDTH = 430.0
 _MINUTES = 30
@@ -42,9 +43,9 @@ def render_index(
         "minutes": _MINUTES,
         "as_of": clock.instant(as_of),
         "standing": draw_standing(
-            score_counts(subject.ranking.scores), width=_WIDTH, alerts_from=lowest, label=f"first {len(rows)}: from"
+            np.array(subject.score_counts), width=_WIDTH, alerts_from=lowest, label=f"first {len(rows)}: from"
         ),
-        "total": len(subject.ranking),
+        "total": subject.num_accounts,
         "curve": None if expected is None else draw_precision(expected.intervals[: len(rows)]),
         "expected": expected,
         "model": subject.model_name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gtea.report.case import Case, Pair
+from gtea.report.case import TRACE, Case, Pair
 from gtea.report.facts import pair_facts
 from gtea.report.figures import amount_text, counted, effect_text, score_text
 from gtea.report.replay import replay_command
@@ -66,7 +66,7 @@ def _how_much(case: Case) -> str:
 def _why(case: Case) -> str:
     about = case.explanation
     lines = [f"The model gives it a probability of {score_text(about.score)} for {shown(about.label)!r}. {summary_text(case)}"]
-    raising = [pair for pair in case.counting if pair.about.effect > 0][:_NAMED]
+    raising = [pair for pair in case.raising if pair.about.effect >= TRACE][:_NAMED]
     if raising:
         lines.append("Counterparties without which the score would be lower, the strongest first:")
         lines += [_line(case, pair) for pair in raising]
@@ -86,6 +86,6 @@ def _line(case: Case, pair: Pair) -> str:
 def _check(case: Case) -> str:
     about = case.explanation
     return (
-        f"{replay_command(case)}\nModel {about.model_digest}, data {about.data_digest}, as of {about.as_of}, "
+        f"{replay_command(case)}\nModel sha256:{about.model_digest}, data sha256:{about.data_digest}, as of {about.as_of}, "
         f"gtea {case.subject.version}."
     )

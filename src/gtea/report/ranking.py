@@ -33,7 +33,6 @@ class Ranking:
 
     nodes: NDArray[np.int64]
     scores: NDArray[np.float64]
-    threshold: float | None
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -43,10 +42,10 @@ class Ranking:
         return int(np.flatnonzero(self.nodes == node)[0]) + 1
 
 
-def ranked(nodes: NDArray[np.int64], scores: NDArray[np.float64], threshold: float | None) -> Ranking:
+def ranked(nodes: NDArray[np.int64], scores: NDArray[np.float64]) -> Ranking:
     """Rank accounts; equal scores in the store's order of accounts."""
     order = np.lexsort((nodes, -scores))
-    return Ranking(nodes[order], scores[order], threshold)
+    return Ranking(nodes[order], scores[order])
 
 
 def expected_precision(model: SavedModel, ranking: Ranking, most: int) -> Expected | None:

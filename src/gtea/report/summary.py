@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from gtea.report.case import Case
+from gtea.report.case import TRACE, Case
 from gtea.report.figures import counted, listed, ordinal, score_text
 from gtea.report.shown import short_id, shown
 
@@ -34,7 +34,7 @@ def one_line(case: Case) -> str:
     """The reason in one line, for a list of accounts."""
     if not case.explanation.active:
         return "no event yet: the score says nothing about it"
-    strongest = [pair for pair in case.counting if pair.about.effect > 0][:_STRONGEST]
+    strongest = [pair for pair in case.raising if pair.about.effect >= TRACE][:_STRONGEST]
     if not strongest:
         own = case.explanation.own_statistics
         return own[0].sentence if own else "no counterparty raises the score"
@@ -44,7 +44,7 @@ def one_line(case: Case) -> str:
 
 def _rank(case: Case) -> Iterator[Part]:
     yield Part("Ranks ")
-    yield Part(f"{ordinal(case.rank)} of {len(case.subject.ranking):,}", "strong")
+    yield Part(f"{ordinal(case.rank)} of {case.subject.num_accounts:,}", "strong")
     yield Part(" accounts. ")
 
 
@@ -59,7 +59,7 @@ def _rests_on(case: Case) -> Iterator[Part]:
         return
     yield Part(f"It rests on {number}: without ")
     yield Part({1: "the strongest, ", 2: "the two strongest, ", 3: "the three strongest, "}[len(curve)])
-    yield from _names([pair.about.account for pair in case.pairs[: len(curve)]])
+    yield from _names([pair.about.account for pair in case.raising[: len(curve)]])
     yield Part(", the score would be ")
     yield Part(score_text(curve[-1]), "strong")
     yield Part(". ")
