@@ -148,7 +148,6 @@ class AccountEffects(Effects):
         return np.concatenate(parts)
 
     def _removed(self, sets: list[Nodes]) -> NDArray[np.float64]:
-        graph = self._ready.around.graph
         lost = np.zeros((len(sets), len(self.partners)), dtype=bool)
         for i, some in enumerate(sets):
             lost[i, some] = True
@@ -156,7 +155,7 @@ class AccountEffects(Effects):
         between = {i: self._between(i) for i in np.flatnonzero(lost.any(axis=0)).tolist()}
         nothing = np.empty(0, dtype=np.int64)
         left_out = [np.concatenate([nothing, *(between[int(i)] for i in some)]) for some in sets]
-        accounts = alternatives(graph, np.full(len(sets), self._node), left_out)
+        accounts = alternatives(self._ready.view, np.full(len(sets), self._node), left_out)
         with torch.inference_mode():
             self._describe_alone(kept, between)
             partners = {int(self.partners[i]): self._alone[i] for i in between if i in self._alone}
@@ -166,8 +165,8 @@ class AccountEffects(Effects):
         """Probabilities without some of the events with one counterparty."""
         ready, graph, other = self._ready, self._ready.around.graph, int(self.partners[partner])
         edges = np.unique(np.searchsorted(graph.edge_offset, np.concatenate(sets), side="right") - 1)
-        accounts = alternatives(graph, np.full(len(sets), self._node), list(sets))
-        partners = alternatives(graph, np.full(len(sets), other), list(sets))
+        accounts = alternatives(self._ready.view, np.full(len(sets), self._node), list(sets))
+        partners = alternatives(self._ready.view, np.full(len(sets), other), list(sets))
         with torch.inference_mode():
             changed = [changed_edge(ready.around, int(edge), accounts, partners) for edge in edges]
             kept = np.ones((len(sets), len(self._partner_of)), dtype=bool)
@@ -224,5 +223,5 @@ class AccountEffects(Effects):
             i for i in between if i not in self._alone and self.partners[i] in read and self.partners[i] != self._node
         ]
         for i in wanted:
-            made = alternatives(ready.around.graph, self.partners[i : i + 1], [between[i]])
+            made = alternatives(ready.view, self.partners[i : i + 1], [between[i]])
             self._alone[i] = ready.features.compute_in(made)
