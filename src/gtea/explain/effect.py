@@ -22,6 +22,7 @@ from gtea.explain.local_pass import LocalPass, Surroundings, changed_edge
 from gtea.features.alternatives import Alternatives, alternatives, num_events_of
 from gtea.features.node_features import HeadInputs, NodeFeatures
 from gtea.models.gtea import GTEANodeClassifier
+from gtea.models.hybrid import HybridClassifier
 from gtea.sampling.collate import HistoryReader
 from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.view import View
@@ -148,7 +149,6 @@ class AccountEffects(Effects):
         return np.concatenate(parts)
 
     def _removed(self, sets: list[Nodes]) -> NDArray[np.float64]:
-        graph = self._ready.around.graph
         lost = np.zeros((len(sets), len(self.partners)), dtype=bool)
         for i, some in enumerate(sets):
             lost[i, some] = True
@@ -156,7 +156,7 @@ class AccountEffects(Effects):
         between = {i: self._between(i) for i in np.flatnonzero(lost.any(axis=0)).tolist()}
         nothing = np.empty(0, dtype=np.int64)
         left_out = [np.concatenate([nothing, *(between[int(i)] for i in some)]) for some in sets]
-        accounts = alternatives(graph, np.full(len(sets), self._node), left_out)
+        accounts = alternatives(self._ready.view, np.full(len(sets), self._node), left_out)
         with torch.inference_mode():
             self._describe_alone(kept, between)
             partners = {int(self.partners[i]): self._alone[i] for i in between if i in self._alone}
@@ -166,8 +166,8 @@ class AccountEffects(Effects):
         """Probabilities without some of the events with one counterparty."""
         ready, graph, other = self._ready, self._ready.around.graph, int(self.partners[partner])
         edges = np.unique(np.searchsorted(graph.edge_offset, np.concatenate(sets), side="right") - 1)
-        accounts = alternatives(graph, np.full(len(sets), self._node), list(sets))
-        partners = alternatives(graph, np.full(len(sets), other), list(sets))
+        accounts = alternatives(self._ready.view, np.full(len(sets), self._node), list(sets))
+        partners = alternatives(self._ready.view, np.full(len(sets), other), list(sets))
         with torch.inference_mode():
             changed = [changed_edge(ready.around, int(edge), accounts, partners) for edge in edges]
             kept = np.ones((len(sets), len(self._partner_of)), dtype=bool)
@@ -200,15 +200,52 @@ class AccountEffects(Effects):
         trees: NDArray[np.float32] | None,
     ) -> NDArray[np.float64]:
         """Corrected probabilities of embeddings and inputs."""
-        ready, device = self._ready, self._ready.model.device
-        joined = ready.inputs.joined(x, shares)
-        head_inputs = None if joined is None else torch.from_numpy(joined).to(device)
-        tree_inputs = None
-        if trees is not None:
-            rows = trees if shares is None else np.concatenate([trees, shares], axis=1)
-            tree_inputs = torch.from_numpy(rows).to(device)
-        logits = ready.network.answer(z.float().to(device), head_inputs, tree_inputs)
+        ready = self._ready
+        logits = ready.network.answer(z.float().to(ready.model.device), *self._inputs(x, shares, trees))
         return ready.model.correction.apply(torch.softmax(logits.double(), dim=1).cpu().numpy())
+
+    def _inputs(
+        self, x: NDArray[np.float32], shares: NDArray[np.float32] | None, trees: NDArray[np.float32] | None
+    ) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+        """The inputs of the head and of the trees."""
+        joined = self._ready.inputs.joined(x, shares)
+        if trees is not None and shares is not None:
+            trees = np.concatenate([trees, shares], axis=1)
+        device = self._ready.model.device
+        head, tree = (None if rows is None else torch.from_numpy(rows).to(device) for rows in (joined, trees))
+        return head, tree
+
+    def with_features(
+        self, x: NDArray[np.float32], trees: NDArray[np.float32] | None
+    ) -> NDArray[np.float64]:
+        """Probabilities with other features of the account itself, one row each.
+
+        Args:
+            x: What the network reads of it.
+            trees: What trees read of it.
+        """
+        kept = np.ones((len(x), len(self._partner_of)), dtype=bool)
+        with torch.inference_mode():
+            z = self._local.embed(kept, x, {})
+            shares = self._ready.inputs.label_shares(np.full(len(x), self._node))
+            return self._blended(z, x, shares, trees)
+
+    def opinions(self) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+        """Raw class probabilities by the network alone and by the trees alone; None without trees."""
+        x, trees = self.features()
+        with torch.inference_mode():
+            z = self._local.embed(np.ones((1, len(self._partner_of)), dtype=bool), x, {}).float()
+            inputs = self._inputs(x, self._ready.inputs.label_shares(np.array([self._node])), trees)
+            network = self._ready.network
+            if not isinstance(network, HybridClassifier):
+                return torch.softmax(network.answer(z, *inputs).double(), 1)[0].numpy(), None
+            each, weights = network.each_answer(z.to(self._ready.model.device), *inputs)[0].double(), network.blend.weights
+            return each[0].exp().numpy(), torch.softmax(weights[1:] / weights[1:].sum().clamp(1e-9) @ each[1:], 0).numpy()
+
+    def features(self) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+        """What the network and the trees read of the account as it is, one row each."""
+        ready, node = self._ready, np.array([self._node])
+        return ready.features.rows(node), None if ready.tree_features is None else ready.tree_features.rows(node)
 
     def _between(self, partner: int) -> Nodes:
         return events_between(self._ready.view, self._node, int(self.partners[partner]))
@@ -224,5 +261,5 @@ class AccountEffects(Effects):
             i for i in between if i not in self._alone and self.partners[i] in read and self.partners[i] != self._node
         ]
         for i in wanted:
-            made = alternatives(ready.around.graph, self.partners[i : i + 1], [between[i]])
+            made = alternatives(ready.view, self.partners[i : i + 1], [between[i]])
             self._alone[i] = ready.features.compute_in(made)

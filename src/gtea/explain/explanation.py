@@ -55,8 +55,9 @@ class Counterparty:
     """The account whose counterparty it is: the account explained, or the end of the pair explained."""
     score_without: float
     effect: float
-    weight: float
-    """The attention weight that the account gives it: of both directions together in a directed store."""
+    weight: float | None
+    """The attention weight that the account gives it, of both directions together in a directed store; None for a model
+    that is replayed."""
     num_events: int
     received: float | None
     """The sum of what the account received from it; None if the store has no amount column."""

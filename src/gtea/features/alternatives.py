@@ -9,12 +9,18 @@ graph: what depends on neighbours of neighbours must be read elsewhere.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gtea.features.account_statistics import statistics_in
+from gtea.features.rhythm_statistics import rhythm_statistics_in
+from gtea.features.short_sorts import UNKNOWN_ORDER
 from gtea.runtime.jit import jit
-from gtea.store.graph import Graph, visible_events, visible_slots
+from gtea.store.graph import Graph, graph_of, visible_events, visible_slots
+from gtea.store.store import Store
+from gtea.store.view import View
 
 
 @dataclass(frozen=True)
@@ -26,25 +32,40 @@ class Alternatives:
     """Their numbers in the graph."""
     original: NDArray[np.int64]
     """The node number in the store of the account that each is an alternative to."""
+    order: NDArray[np.int64]
+    """The order in time of each one's events, if it is known; see ``gtea.features.short_sorts``."""
+    store: Store
+
+    @cached_property
+    def statistics(self) -> NDArray[np.float64]:
+        """Their account statistics, computed once for all who read them."""
+        return statistics_in(self.graph, self.store, self.nodes, self.order)
+
+    @cached_property
+    def rhythm(self) -> NDArray[np.float64]:
+        """Their rhythm statistics."""
+        return rhythm_statistics_in(self.graph, self.store, self.nodes, self.order)
 
 
-def alternatives(graph: Graph, original: NDArray[np.int64], left_out: list[NDArray[np.int64]]) -> Alternatives:
+def alternatives(view: View, original: NDArray[np.int64], left_out: list[NDArray[np.int64]]) -> Alternatives:
     """Build alternatives.
 
     Args:
-        graph: The graph of a view.
         original: The account of each.
         left_out: The events that each is without, as rows of the event arrays.
     """
+    graph = graph_of(view)
     num_nodes = len(graph.node_offset) - 1
     stops = np.cumsum([len(rows) for rows in left_out], dtype=np.int64)
-    made = _copies(graph, original, np.concatenate([np.zeros(1, dtype=np.int64), stops]), np.concatenate(left_out))
+    *made, order, moved = _copies(graph, original, np.concatenate([np.zeros(1, dtype=np.int64), stops]), np.concatenate(left_out))
     offset = np.zeros(num_nodes + len(original) + 1, dtype=np.int64)
     offset[num_nodes + 1 :] = made[0]
-    arrays = (offset, *made[1:])
+    arrays = (offset, *made[1:], order)
     for array in arrays:
         array.flags.writeable = False  # as if mapped: compiled code is compiled anew for arrays that can be written
-    return Alternatives(Graph(graph.cut, *arrays), num_nodes + np.arange(len(original)), original)
+    known = UNKNOWN_ORDER if moved else order
+    copies = num_nodes + np.arange(len(original))
+    return Alternatives(Graph(graph.cut, *arrays[:-1]), copies, original, known, view.store)
 
 
 def num_events_of(graph: Graph, node: int) -> int:
@@ -79,8 +100,13 @@ def _copies(
     NDArray[np.uint8],
     NDArray[np.float32],
     NDArray[np.int32],
+    NDArray[np.int64],
+    bool,
 ]:
-    """The arrays of ``Graph`` of the copies alone: the ends of their slots first, as in ``node_offset[1:]``."""
+    """The arrays of ``Graph`` of the copies alone: the ends of their slots first, as in ``node_offset[1:]``.
+
+    Last the order in time of each one's events, and whether a slot has moved, which makes it useless.
+    """
     num_slots, num_events = 0, 0
     for node in original:
         start, stop = visible_slots(graph, node)
@@ -96,18 +122,25 @@ def _copies(
     features = np.empty((num_events, graph.event_features.shape[1]), dtype=np.float32)
     categories = np.empty((num_events, graph.event_categories.shape[1]), dtype=np.int32)
     is_out = np.zeros(len(graph.event_time), dtype=np.bool_)
-    slots, events = 0, 0
+    slots, events, moved = 0, 0, False
+    order, sorted_of = np.empty(num_events, dtype=np.int64), -1
+    own_order, place = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     for i in range(len(original)):
         node, copy = original[i], len(graph.node_offset) - 1 + i
+        if node != sorted_of:
+            own_order, sorted_of = _time_order(graph, node), node
+            place = np.empty(len(own_order), dtype=np.int64)
         for row in left_out[offset[i] : offset[i + 1]]:
             is_out[row] = True
-        begin = slots
+        begin, first_event, seen = slots, events, 0
         start, stop = visible_slots(graph, node)
         for slot in range(start, stop):
             edge = graph.slot_edge[slot]
             before = events
             first, end = visible_events(graph, edge)
             for event in range(first, end):
+                place[seen] = -1 if is_out[event] else events - first_event
+                seen += 1
                 if is_out[event]:
                     continue
                 times[events], reverse[events] = graph.event_time[event], graph.event_reverse[event]
@@ -125,7 +158,12 @@ def _copies(
             first_time[slots], last_time[slots], numbers[slots] = times[before], times[events - 1], edge
             slots += 1
             edge_offset[slots] = events
-        _order_slots(begin, slots, neighbour, edges, first_time, numbers)
+        moved |= _order_slots(begin, slots, neighbour, edges, first_time, numbers)
+        filled = first_event
+        for event in own_order:
+            if place[event] >= 0:
+                order[filled] = place[event]
+                filled += 1
         ends[i] = slots
         for row in left_out[offset[i] : offset[i + 1]]:
             is_out[row] = False
@@ -145,7 +183,21 @@ def _copies(
         reverse[:events].copy(),
         features[:events].copy(),
         categories[:events].copy(),
+        order[:events].copy(),
+        moved,
     )
+
+
+@jit
+def _time_order(graph: Graph, node: int) -> NDArray[np.int64]:
+    """The order in time of a node's events; equal times keep the order of the slots."""
+    times, count = np.empty(_num_events(graph, node), dtype=np.int64), 0
+    start, stop = visible_slots(graph, node)
+    for slot in range(start, stop):
+        first, end = visible_events(graph, graph.slot_edge[slot])
+        times[count : count + end - first] = graph.event_time[first:end]
+        count += end - first
+    return np.argsort(times, kind="mergesort")
 
 
 @jit
@@ -156,8 +208,9 @@ def _order_slots(
     edges: NDArray[np.int64],
     first_time: NDArray[np.int64],
     numbers: NDArray[np.int64],
-) -> None:
-    """Sort slots by first event and edge number in the store: a slot that has lost its first event moves back."""
+) -> bool:
+    """Sort slots by first event and edge number in the store. Returns whether one that lost its first event moved."""
+    moved = False
     for i in range(start + 1, stop):
         other, edge, time, number, place = neighbour[i], edges[i], first_time[i], numbers[i], i
         while place > start and (
@@ -167,4 +220,6 @@ def _order_slots(
                 column[place] = column[place - 1]
             neighbour[place] = neighbour[place - 1]
             place -= 1
+            moved = True
         neighbour[place], edges[place], first_time[place], numbers[place] = other, edge, time, number
+    return moved

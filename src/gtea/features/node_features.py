@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from gtea.config import NodeKind
 from gtea.errors import ModelError
-from gtea.features.account_statistics import statistic_names, statistics, statistics_in
+from gtea.features.account_statistics import statistic_names, statistics
 from gtea.features.alternatives import Alternatives
 from gtea.features.event_features import columns_of
 from gtea.features.neighbour_labels import NeighbourLabels, NeighbourLabelShares
 from gtea.features.partner_statistics import PartnerStatistics, partner_statistic_names
-from gtea.features.rhythm_statistics import rhythm_statistic_names, rhythm_statistics, rhythm_statistics_in
+from gtea.features.rhythm_statistics import rhythm_statistic_names, rhythm_statistics
 from gtea.features.scaling import ColumnScaler, RankScaler
 from gtea.runtime.jit import jit
 from gtea.runtime.rng import Purpose, fold, stream
@@ -140,14 +140,13 @@ class NodeFeatures:
 
     def _part_in(self, kind: NodeKind, accounts: Alternatives, partner: Alternatives | None) -> NDArray[np.float32]:
         scaler: ColumnScaler | None = getattr(self._nodes, kind, None)
-        store = self._view.store
         match kind:
             case "statistics":
-                raw = statistics_in(accounts.graph, store, accounts.nodes)[:, self._statistics]
+                raw = accounts.statistics[:, self._statistics]
             case "partners":
                 raw = self._partners.rows_in(accounts, partner)[:, self._partner_columns]
             case "rhythm":
-                raw = rhythm_statistics_in(accounts.graph, store, accounts.nodes)[:, self._rhythm]
+                raw = accounts.rhythm[:, self._rhythm]
             case _:
                 return self._part(kind, accounts.original)
         assert scaler is not None
