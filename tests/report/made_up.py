@@ -19,11 +19,11 @@ from gtea.explain.explanation import (
     log_odds,
 )
 from gtea.report.case import Case, case_of
+from gtea.report.common_facts import CommonFacts
 from gtea.report.dealings import Dealings, dealings_of
 from gtea.report.known_labels import KnownLabels
 from gtea.report.ranking import Expected
 from gtea.report.standing_figure import score_counts
-from gtea.report.subject import Subject
 from gtea.store.memory import store_in_memory
 from gtea.store.store import Store
 from gtea.tasks.uncertainty import Interval
@@ -67,7 +67,9 @@ def explained(store: Store, account: str = "me", *, seed: int = 1, score: float 
         _counterparty(store, dealings, int(place), score, float(effect), float(weight), strong=rank < 12)
         for rank, (place, effect, weight) in enumerate(zip(order, effects, weights, strict=True))
     )
-    curve = tuple(_probability(log_odds(score) - float(np.abs(effects[: k + 1]).sum())) for k in range(min(12, len(order))))
+    curve = tuple(
+        _probability(log_odds(score) - float(np.abs(effects[: k + 1]).sum())) for k in range(min(12, len(order)))
+    )
     return Explanation(
         account=account,
         pair=None,
@@ -88,7 +90,9 @@ def explained(store: Store, account: str = "me", *, seed: int = 1, score: float 
             StatisticEffect("both_left", 0.003, 0.2, 98.0, 0.93, 0.61, "forwards 99.7 % of what it receives"),
             StatisticEffect("in_partners", 32, 2, 99.0, 0.95, 0.42, "paid by 32 accounts; more than 99 % of accounts"),
         ),
-        what_if=WhatIf(tuple(each.account for each in counterparties[:2]), 0.61, False, True) if len(order) > 1 else None,
+        what_if=WhatIf(tuple(each.account for each in counterparties[:2]), 0.61, False, True)
+        if len(order) > 1
+        else None,
         removal_curve=curve,
         random_curve=RandomCurve(tuple(score - 0.003 * k for k in range(len(curve))), (0.01,) * len(curve)),
         model_digest="sha256:" + "8f0c" * 16,
@@ -96,12 +100,12 @@ def explained(store: Store, account: str = "me", *, seed: int = 1, score: float 
     )
 
 
-def made_up_subject(store: Store, account: str = "me", score: float = 0.973) -> Subject:
+def made_up_facts(store: Store, account: str = "me", score: float = 0.973) -> CommonFacts:
     """A report's context with made-up scores for everybody else."""
     scores = np.random.default_rng(5).beta(0.5, 4, store.num_nodes) * 0.95
     scores[store.node(account)] = score
     most = min(200, store.num_nodes)
-    return Subject(
+    return CommonFacts(
         "phishing.model",
         "payments.store",
         tuple(score_counts(scores).tolist()),
@@ -116,7 +120,7 @@ def made_up_subject(store: Store, account: str = "me", score: float = 0.973) -> 
 def made_up_case(store: Store, account: str = "me", **options: Any) -> Case:
     """A case with made-up effects."""
     labels = KnownLabels(store, None)
-    return case_of(made_up_subject(store, account), labels, explained(store, account, **options), store, 1)
+    return case_of(made_up_facts(store, account), labels, explained(store, account, **options), store, 1)
 
 
 def _counterparty(
@@ -127,7 +131,7 @@ def _counterparty(
     sums = [float(amount[sent == side].sum()) for side in (False, True)]
     without = _probability(log_odds(score) - effect)
     ends = store.date(int(time[0])), store.date(int(time[-1]))
-    burst = BurstEffect(*ends, len(time), *sums, without, effect)
+    burst = BurstEffect(ends[0], ends[1], len(time), sums[0], sums[1], without, effect)
     return Counterparty(
         store.account(int(dealings.partners[place])),
         "me",
@@ -135,8 +139,10 @@ def _counterparty(
         effect,
         weight,
         len(time),
-        *sums,
-        *ends,
+        sums[0],
+        sums[1],
+        ends[0],
+        ends[1],
         bursts=(burst,) if strong and len(time) > 3 else (),
     )
 

@@ -34,7 +34,9 @@ _UNITS = {"kb": 10**3, "mb": 10**6, "gb": 10**9}
 @click.option(
     "--exact-ids", is_flag=True, help="Ids in CSV files exactly as they are, also those that a spreadsheet would run."
 )
-@click.option("--jobs", metavar="N", type=int, help="Processes that write pages; default as many as torch may use cores.")
+@click.option(
+    "--jobs", metavar="N", type=int, help="Processes that write pages; default as many as torch may use cores."
+)
 @verify_option
 @device_option
 @json_option

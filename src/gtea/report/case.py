@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from gtea.explain.explanation import Counterparty, Explanation
 from gtea.report.clock import Clock
+from gtea.report.common_facts import CommonFacts
 from gtea.report.dealings import Dealings, dealings_of
 from gtea.report.focus import shortest_window, with_margin
 from gtea.report.known_labels import KnownLabels
 from gtea.report.rhythm import rhythm_text
-from gtea.report.subject import Subject
 from gtea.store.store import Store
 from gtea.store.time_units import parse_instant
 
@@ -68,7 +68,7 @@ class Pair:
 class Case:
     """Everything that a page tells."""
 
-    subject: Subject
+    common: CommonFacts
     explanation: Explanation
     dealings: Dealings
     pairs: tuple[Pair, ...]
@@ -78,6 +78,8 @@ class Case:
     """The account's own label, if the model was trained with it."""
     rank: int
     """Its place among all accounts, from 1."""
+    number: int
+    """Its place in the report, from 1."""
     clock: Clock
     focus: tuple[int, int]
     """The shortest page time with most of what the score rests on."""
@@ -94,15 +96,19 @@ class Case:
 
     @property
     def whole(self) -> tuple[int, int]:
-        """The page time from the first event to the last one, never empty."""
+        """The page time that the strip of a page shows: from the first event to the last one, with some air."""
         times = self.dealings.page_time
-        return (int(times.min()), int(times.max()) + 1) if len(times) else (0, 1)
+        return with_margin(int(times.min()), int(times.max()), self._shortest) if len(times) else (0, 1)
 
     @property
     def window(self) -> tuple[int, int]:
         """The window that a page shows first: the focus with some air, within all time."""
-        first, last = with_margin(*self.focus, 2 if self.clock.steps else _SHORTEST_WINDOW)
+        first, last = with_margin(*self.focus, self._shortest)
         return max(first, self.whole[0]), min(last, self.whole[1])
+
+    @property
+    def _shortest(self) -> int:
+        return 2 if self.clock.steps else _SHORTEST_WINDOW
 
     @property
     def counting(self) -> tuple[Pair, ...]:
@@ -115,7 +121,9 @@ class Case:
         return sorted(self.pairs, key=lambda pair: pair.about.score_without)
 
 
-def case_of(subject: Subject, labels: KnownLabels, explanation: Explanation, store: Store, rank: int) -> Case:
+def case_of(
+    common: CommonFacts, labels: KnownLabels, explanation: Explanation, store: Store, rank: int, number: int = 1
+) -> Case:
     """Read what an explained account did."""
     view = store.as_of(explanation.cut)
     node = store.node(explanation.account)
@@ -126,17 +134,17 @@ def case_of(subject: Subject, labels: KnownLabels, explanation: Explanation, sto
     known = labels.of([int(dealings.partners[place]) for _, place in chosen])
     times = dealings.page_time
     pairs = tuple(
-        _pair(about, place, label, dealings, times, clock)
-        for (about, place), label in zip(chosen, known, strict=True)
+        _pair(about, place, label, dealings, times, clock) for (about, place), label in zip(chosen, known, strict=True)
     )
     return Case(
-        subject,
+        common,
         explanation,
         dealings,
         pairs,
         labels,
         labels.of([node])[0],
         rank,
+        number,
         clock,
         _focus(pairs, clock),
     )

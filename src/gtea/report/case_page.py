@@ -76,7 +76,7 @@ def render_case(case: Case, place: Place | None = None, exports: Sequence[str] =
         "opinions": _opinions(case),
         "summary": summary(case),
         "standing": draw_standing(
-            np.array(case.subject.score_counts), width=460, alerts_from=about.threshold, score=about.score
+            np.array(case.common.score_counts), width=460, alerts_from=about.threshold, score=about.score
         ),
         "standing_note": _standing_note(case),
         "facts": facts(case),
@@ -88,14 +88,14 @@ def render_case(case: Case, place: Place | None = None, exports: Sequence[str] =
         "rows": _evidence(case, rows, lanes),
         "strip": draw_strip(_whole_lane(case), case.window, case.whole),
         "axis": draw_axis(case.clock.ticks(*case.window) if rows else []),
-        "span": " – ".join(case.clock.day(time) for time in case.window),
+        "span": f" {NOTHING} ".join(case.clock.day(time) for time in case.window),
         "bin": case.clock.span((case.window[1] - case.window[0]) / BINS),
         "listed": listed,
         "unlisted": len(case.pairs) - len(rows) - len(listed),
         "draft": narrative(case),
         "replay": replay_command(case),
         "exports": exports,
-        "version": case.subject.version,
+        "version": case.common.version,
     }
     return render("case.html", content, _data(case, rows))
 
@@ -107,7 +107,7 @@ def _rows_that_fit(case: Case) -> tuple[list[Pair], list[Lane]]:
     room = _ROWS_ROOM
     for pair in case.pairs[:MOST_ROWS]:
         size = np.abs(pair.amount) if case.has_amounts else np.ones(len(pair.time))
-        lane = lane_of(pair.time, pair.sent, size, case.window, case.subject.num_read)
+        lane = lane_of(pair.time, pair.sent, size, case.window, case.common.num_read)
         sticks, events = int((lane.sums > 0).sum()), len(merged_events(pair)[0])
         room -= _ROW + _STICK * sticks + _EVENT * events + 4 * min(len(pair.about.account), 600)
         if room < 0 and rows:
@@ -126,7 +126,7 @@ def _evidence(case: Case, rows: Sequence[Pair], lanes: Sequence[Lane]) -> list[d
             "short": short_id(pair.about.account),
             "whole": shown(pair.about.account),
             "known": None if pair.known is None else shown(pair.known, 40),
-            "positive": pair.known is not None and pair.known == case.subject.positive,
+            "positive": pair.known is not None and pair.known == case.common.positive,
             "kind": "up" if pair.about.effect >= 0 else "down",
             "words": f"{shown(pair.about.account)} {pair.known or ''} {pair.rhythm}",
             "effect": draw_effect(pair.about.effect, largest),
@@ -143,12 +143,12 @@ def _evidence(case: Case, rows: Sequence[Pair], lanes: Sequence[Lane]) -> list[d
 
 
 def _moved(case: Case, pair: Pair, *, sent: bool) -> tuple[str, str]:
-    """What passed in one direction, as shown and to sort by."""
-    if case.has_amounts:
-        amount = (pair.about.sent if sent else pair.about.received) or 0.0
-        return amount_text(amount), f"{amount:.6g}"
+    """What passed in one direction, as shown and to sort by. An event without an amount is no silence: it is 0."""
     number = pair.num_sent if sent else len(pair.time) - pair.num_sent
-    return f"{number:,}" if number else NOTHING, str(number)
+    if not number:
+        return NOTHING, "0"
+    amount = pair.about.sent if sent else pair.about.received
+    return (f"{number:,}", str(number)) if amount is None else (amount_text(amount), f"{amount:.6g}")
 
 
 def _weight(pair: Pair, digits: int) -> str:
@@ -196,11 +196,11 @@ def _opinions(case: Case) -> str:
 
 
 def _standing_note(case: Case) -> str:
-    note = f"All {case.subject.num_accounts:,} scores (bars by logarithm)."
-    expected = case.subject.expected
-    if expected is None or case.rank > len(expected.intervals):
+    note = f"All {case.common.num_accounts:,} scores (bars by logarithm)."
+    expected = case.common.expected
+    if expected is None:
         return note
-    right = expected.intervals[case.rank - 1]
+    right = expected.intervals[case.number - 1]
     return (
         f"{note} Of the {expected.part} part's accounts that score as high, {percent_text(right.value)} were right "
         f"({percent_text(right.low)} to {percent_text(right.high)})."
@@ -222,7 +222,8 @@ def _removal_note(case: Case) -> str:
     number = ("strongest", "two strongest", "three strongest")[place]
     note = f"Without the {number}: {score_text(about.removal_curve[place])}."
     if place < len(about.random_curve.mean):
-        note += f" Without {place + 1} at random: {score_text(about.random_curve.mean[place])} (band: one standard deviation)."
+        at_random = score_text(about.random_curve.mean[place])
+        note += f" Without {place + 1} at random: {at_random} (band: one standard deviation)."
     return note + (" Dashes: alerts from here." if about.threshold is not None else "")
 
 
@@ -297,7 +298,7 @@ def _data(case: Case, rows: Sequence[Pair]) -> dict[str, Any]:
         "things": "counterparties",
         "steps": case.clock.steps,
         "amounts": case.has_amounts,
-        "reads": case.subject.num_read,
+        "reads": case.common.num_read,
         "bins": BINS,
         "first": first,
         "last": last,

@@ -12,10 +12,10 @@ import torch
 from gtea.explain.explainer import Explainer
 from gtea.report.case import Case, case_of
 from gtea.report.case_page import Place, render_case
+from gtea.report.common_facts import CommonFacts
 from gtea.report.exports import FILES, ExportOptions, write_exports
 from gtea.report.index_row import IndexRow, index_row
 from gtea.report.known_labels import KnownLabels
-from gtea.report.subject import Subject
 from gtea.runtime.files import atomic_write
 from gtea.scoring.scorer import NodeModel
 from gtea.store.store import Store
@@ -34,7 +34,7 @@ class CaseRequest:
     num_cases: int
     window: tuple[int, int]
     """The page time that the rows of the index show."""
-    subject: Subject
+    common: CommonFacts
     exports: ExportOptions | None
     """None if no files are wanted beside the pages."""
 
@@ -50,7 +50,7 @@ class CaseRequest:
             **{
                 **content,
                 "window": tuple(content["window"]),
-                "subject": Subject.from_json(content["subject"]),
+                "common": CommonFacts.from_json(content["common"]),
                 "exports": None if exports is None else ExportOptions(**exports),
             }
         )
@@ -72,7 +72,7 @@ class CaseWriter:
             rank: Its place among all accounts.
             number: Its place in the report.
         """
-        case = self.case(node, rank)
+        case = self.case(node, rank, number)
         request = self._request
         place = Place(number, request.num_cases, len(str(request.num_cases)))
         out, links = Path(request.out), []
@@ -83,10 +83,10 @@ class CaseWriter:
         write_text(out / place.file(number), render_case(case, place, links))
         return index_row(case, request.window)
 
-    def case(self, node: int, rank: int) -> Case:
+    def case(self, node: int, rank: int, number: int = 1) -> Case:
         """Explain an account and read what it did."""
         explanation = self._explainer.explain(self._store.account(node))
-        return case_of(self._request.subject, self._labels, explanation, self._store, rank)
+        return case_of(self._request.common, self._labels, explanation, self._store, rank, number)
 
 
 def open_writer(request: CaseRequest) -> CaseWriter:

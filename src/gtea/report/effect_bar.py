@@ -15,7 +15,9 @@ def draw_effect(effect: float, largest: float) -> Markup:
     length = _LONGEST * min(abs(effect) / largest, 1.0) if largest else 0.0
     up = effect >= 0
     parts = [
-        element("rect", class_="up" if up else "down", x=_MIDDLE if up else _MIDDLE - length, y=2.5, width=length, height=11),
+        element(
+            "rect", class_="up" if up else "down", x=_MIDDLE if up else _MIDDLE - length, y=2.5, width=length, height=11
+        ),
         element("line", x1=_MIDDLE, x2=_MIDDLE, y1=0, y2=16),
         element(
             "text",

@@ -65,7 +65,9 @@ def _edges(case: Case, nodes: Sequence[int]) -> list[EgoEdge]:
                 continue
             amount = None
             if column is not None:
-                amount = float(arrays.event_features[events, view.store.features.index(column)].astype(np.float64).sum())
+                amount = float(
+                    arrays.event_features[events, view.store.features.index(column)].astype(np.float64).sum()
+                )
             first, last = (view.store.date(int(arrays.event_time[events[i]])) for i in (0, -1))
             src, dst = ends if not reverse else ends[::-1]
             found.append(EgoEdge(src, dst, len(events), amount, first, last))

@@ -32,9 +32,7 @@ class ExportOptions:
 def write_exports(case: Case, folder: Path, options: ExportOptions) -> None:
     """Write all files, each atomically."""
     network = ego_network(case)
-    transactions = transactions_csv(
-        case.dealings, limit=options.csv_limit, for_spreadsheets=options.for_spreadsheets
-    )
+    transactions = transactions_csv(case.dealings, limit=options.csv_limit, for_spreadsheets=options.for_spreadsheets)
     draft = narrative(case)
     if transactions.written < transactions.of:
         draft += (

@@ -43,10 +43,11 @@ def pair_facts(case: Case, pair: Pair) -> str:
     """A pair in one line."""
     words = [counted(len(pair.time), "event")]
     if case.has_amounts:
-        words += [f"received {amount_text(pair.about.received)}", f"sent {amount_text(pair.about.sent)}"]
+        words += [f"received {amount_text(pair.about.received)}"] * bool(len(pair.time) - pair.num_sent)
+        words += [f"sent {amount_text(pair.about.sent)}"] * bool(pair.num_sent)
     else:
-        words += [f"received {len(pair.time) - pair.num_sent:,}", f"sent {pair.num_sent:,}"]
-    words.append(f"{case.clock.day(int(pair.time[0]))} to {case.clock.day(int(pair.time[-1]))}")
+        words += [f"{len(pair.time) - pair.num_sent:,} received", f"{pair.num_sent:,} sent"]
+    words.append(" to ".join(dict.fromkeys(case.clock.day(int(pair.time[place])) for place in (0, -1))))
     if pair.known is not None:
         words.append(f"known: {pair.known}")
     return ", ".join(words)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-NOTHING = "–"
+NOTHING = "\N{EN DASH}"
+_MINUS = "\N{MINUS SIGN}"
 
 
 def score_text(probability: float) -> str:
@@ -18,16 +19,18 @@ def score_text(probability: float) -> str:
 
 def effect_text(effect: float) -> str:
     """A signed effect in log-odds, with a true minus."""
-    return f"{'−' if effect < 0 else '+'}{abs(effect):.2f}"
+    return f"{_MINUS if effect < 0 else '+'}{abs(effect):.2f}"
 
 
 def amount_text(amount: float | None) -> str:
     """A sum of money: no digits that nobody reads."""
-    if not amount:
+    if amount is None:
         return NOTHING
+    if not amount:
+        return "0"
     if not math.isfinite(amount):
         return str(amount)
-    size, sign = abs(amount), "−" if amount < 0 else ""
+    size, sign = abs(amount), _MINUS if amount < 0 else ""
     if size >= 1e15 or size < 1e-6:
         return f"{sign}{size:.2e}"
     if size >= 1_000:
@@ -37,6 +40,8 @@ def amount_text(amount: float | None) -> str:
 
 def percent_text(share: float) -> str:
     """A share in percent; with a digit more near 0 and 1, where it matters."""
+    if 0 < share < 0.0005:
+        return "< 0.1 %"
     digits = 0 if 0.01 <= share <= 0.99 or share in (0.0, 1.0) else 1
     return f"{100 * share:.{digits}f} %"
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from markupsafe import Markup
 
 from gtea.report.figures import counted
-from gtea.report.svg import drawing, element, number
+from gtea.report.svg import curve, drawing, element, number
 
 MOST = 27
 """The counterparties drawn on a side; the others are one ribbon."""
@@ -105,7 +105,9 @@ def draw_flow(flow: Flow) -> Markup:
             nodes.append(_node(node, s, y, largest_amount))
         if flow.others[s]:
             thick = _thick(flow.other_width[s])
-            ribbons.append((thick, _curve(s, at + _GAP / 2, inner + thick / 2, thick, class_="ribbon rest", opacity=0.3)))
+            ribbons.append(
+                (thick, _curve(s, at + _GAP / 2, inner + thick / 2, thick, class_="ribbon rest", opacity=0.3))
+            )
             nodes.append(_others(flow.others[s], s, at + _GAP / 2))
     thick_first = [ribbon for _, ribbon in sorted(ribbons, key=lambda pair: -pair[0])]
     parts = [*_titles(sides, flow.others), *_ties(flow, layout), *_contacts(flow, layout), *thick_first]
@@ -135,10 +137,11 @@ def _titles(sides: Sequence[Sequence[FlowNode]], others: tuple[int, int]) -> lis
     return titles
 
 
-def _curve(side: int, y: float, inner: float, thick: float, *, class_: str, opacity: float, place: int | None = None) -> Markup:
+def _curve(
+    side: int, y: float, inner: float, thick: float, *, class_: str, opacity: float, place: int | None = None
+) -> Markup:
     start, end = _CENTRE + (_HALF if side else -_HALF), _END[side]
-    middle = (start + end) / 2
-    path = f"M{number(start)} {number(inner)}C{number(middle)} {number(inner)} {number(middle)} {number(y)} {number(end)} {number(y)}"
+    path = curve(start, inner, end, y)
     return element("path", class_=class_, data_i=place, d=path, stroke_width=thick, stroke_opacity=f"{opacity:.2f}")
 
 
@@ -167,7 +170,12 @@ def _node(node: FlowNode, side: int, y: float, largest: float) -> Markup:
 def _others(count: int, side: int, y: float) -> Markup:
     words = counted(count, "other")
     return element(
-        "text", words, class_="name what", x=_END[side] + (14 if side else -14), y=y + 3.8, text_anchor="start" if side else "end"
+        "text",
+        words,
+        class_="name what",
+        x=_END[side] + (14 if side else -14),
+        y=y + 3.8,
+        text_anchor="start" if side else "end",
     )
 
 
@@ -175,7 +183,9 @@ def _me(account: str, y: float, tall: float) -> Markup:
     half = min(max(tall / 2, 62.0), _RIBBONS / 2 + 10)
     box = element("rect", class_="me", x=_CENTRE - _HALF, y=y - half, width=2 * _HALF, height=2 * half, rx=4)
     turned = f"rotate(-90 {number(_CENTRE)} {number(y)})"
-    return element("g", box, element("text", account, class_="me", x=_CENTRE, y=y + 4, text_anchor="middle", transform=turned))
+    return element(
+        "g", box, element("text", account, class_="me", x=_CENTRE, y=y + 4, text_anchor="middle", transform=turned)
+    )
 
 
 def _ties(flow: Flow, layout: _Layout) -> list[Markup]:
@@ -185,10 +195,10 @@ def _ties(flow: Flow, layout: _Layout) -> list[Markup]:
         if side == layout.side[b]:
             x = _TIE[side]
             bend = x + (1 if side else -1) * min(8 + abs(ya - yb) * 0.25, 44)
-            path = f"M{number(x)} {number(ya)}C{number(bend)} {number(ya)} {number(bend)} {number(yb)} {number(x)} {number(yb)}"
+            path = curve(x, ya, x, yb, bend)
         else:
             xa, xb = _END[side], _END[1 - side]
-            path = f"M{number(xa)} {number(ya)}C{number(_CENTRE)} {number(ya)} {number(_CENTRE)} {number(yb)} {number(xb)} {number(yb)}"
+            path = curve(xa, ya, xb, yb)
         drawn.append(element("path", class_="hop tie", data_a=a, data_b=b, d=path))
     return drawn
 
@@ -208,8 +218,7 @@ def _contacts(flow: Flow, layout: _Layout) -> list[Markup]:
 
 def _hop(side: int, y: float, to: float, place: int) -> Markup:
     x, end = _CONTACT[side], _TIE[side]
-    middle = (x + end) / 2
-    path = f"M{number(x)} {number(y)}C{number(middle)} {number(y)} {number(middle)} {number(to)} {number(end)} {number(to)}"
+    path = curve(x, y, end, to)
     return element("path", class_="hop", data_a=place, d=path)
 
 

@@ -9,9 +9,7 @@ _SHARE = 0.8
 _MARGIN = 0.03
 
 
-def shortest_window(
-    times: NDArray[np.int64], weights: NDArray[np.float64], share: float = _SHARE
-) -> tuple[int, int]:
+def shortest_window(times: NDArray[np.int64], weights: NDArray[np.float64], share: float = _SHARE) -> tuple[int, int]:
     """The first and last event of the shortest window with at least this share of all weight.
 
     Args:

@@ -6,6 +6,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from gtea.report.figures import percent_text
 from gtea.report.svg import drawing, element
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -41,6 +42,5 @@ def hours_note(counts: NDArray[np.int64]) -> str:
     six = np.convolve(np.concatenate([by_hour, by_hour[:5]]), np.ones(6), mode="valid")
     first = int(six.argmax())
     share = six[first] / max(by_hour.sum(), 1)
-    return f"Events by weekday and hour, UTC. {share:.0%} fall between {first:02}:00 and {(first + 6) % 24:02}:00.".replace(
-        "%", " %"
-    )
+    hours = f"{first:02}:00 and {(first + 6) % 24:02}:00"
+    return f"Events by weekday and hour, UTC. {percent_text(share)} fall between {hours}."

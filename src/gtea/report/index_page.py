@@ -11,13 +11,13 @@ from markupsafe import Markup
 from gtea.report.assets import render
 from gtea.report.case_page import Place
 from gtea.report.clock import Clock
+from gtea.report.common_facts import CommonFacts
 from gtea.report.effect_bar import draw_small_effect
 from gtea.report.figures import score_text
 from gtea.report.index_row import IndexRow
 from gtea.report.lanes import draw_axis
 from gtea.report.precision_figure import FLOOR, LEFT, TALL, WIDE, draw_precision
 from gtea.report.standing_figure import draw_standing
-from gtea.report.subject import Subject
 
 _WIDTH = 430.0
 _MINUTES = 30
@@ -25,7 +25,12 @@ _MINUTES = 30
 
 
 def render_index(
-    subject: Subject, rows: Sequence[IndexRow], clock: Clock, window: tuple[int, int], as_of: int, footer: Sequence[tuple[str, str]]
+    common: CommonFacts,
+    rows: Sequence[IndexRow],
+    clock: Clock,
+    window: tuple[int, int],
+    as_of: int,
+    footer: Sequence[tuple[str, str]],
 ) -> str:
     """The page as text.
 
@@ -34,7 +39,7 @@ def render_index(
         as_of: The cut in page time.
         footer: Names and values that tell where the report is from.
     """
-    expected = subject.expected
+    expected = common.expected
     place = Place(0, len(rows), len(str(len(rows))))
     lowest = rows[-1].score
     content = {
@@ -43,18 +48,18 @@ def render_index(
         "minutes": _MINUTES,
         "as_of": clock.instant(as_of),
         "standing": draw_standing(
-            np.array(subject.score_counts), width=_WIDTH, alerts_from=lowest, label=f"first {len(rows)}: from"
+            np.array(common.score_counts), width=_WIDTH, alerts_from=lowest, label=f"first {len(rows)}: from"
         ),
-        "total": subject.num_accounts,
+        "total": common.num_accounts,
         "curve": None if expected is None else draw_precision(expected.intervals[: len(rows)]),
         "expected": expected,
-        "model": subject.model_name,
+        "model": common.model_name,
         "rows": [_row(row, place.file(number)) for number, row in enumerate(rows, start=1)],
         "known": sum(row.known is not None for row in rows),
         "axis": draw_axis(clock.ticks(*window, most=6)),
         "footer": footer,
     }
-    return render("index.html", content, _data(subject, rows))
+    return render("index.html", content, _data(common, rows))
 
 
 def _row(row: IndexRow, file: str) -> dict[str, Any]:
@@ -81,8 +86,8 @@ def _row(row: IndexRow, file: str) -> dict[str, Any]:
     }
 
 
-def _data(subject: Subject, rows: Sequence[IndexRow]) -> dict[str, Any]:
-    expected = subject.expected
+def _data(common: CommonFacts, rows: Sequence[IndexRow]) -> dict[str, Any]:
+    expected = common.expected
     return {
         "kind": "index",
         "things": "accounts",
@@ -91,5 +96,7 @@ def _data(subject: Subject, rows: Sequence[IndexRow]) -> dict[str, Any]:
         "scores": [round(row.score, 6) for row in rows],
         "expected": None
         if expected is None
-        else [[round(each.value, 4), round(each.low, 4), round(each.high, 4)] for each in expected.intervals[: len(rows)]],
+        else [
+            [round(each.value, 4), round(each.low, 4), round(each.high, 4)] for each in expected.intervals[: len(rows)]
+        ],
     }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gtea.report.case import Case
-from gtea.report.figures import amount_text
+from gtea.report.figures import NOTHING, amount_text
 from gtea.report.lanes import draw_activity, lane_of
 from gtea.report.shown import short_id, shown
 from gtea.report.summary import one_line
@@ -58,13 +58,13 @@ def index_row(case: Case, window: tuple[int, int]) -> IndexRow:
         short_id(about.account, 10),
         shown(about.account),
         None if case.known is None else shown(case.known, 40),
-        case.known is not None and case.known == case.subject.positive,
+        case.known is not None and case.known == case.common.positive,
         about.score,
         tuple((short_id(pair.about.account, 6), pair.about.effect) for pair in case.pairs[:_STRONGEST]),
         len(case.counting),
         len(case.pairs),
         (_moved(case, sent=False), _moved(case, sent=True)),
-        case.clock.day(int(times[-1])) if len(times) else "–",
+        case.clock.day(int(times[-1])) if len(times) else NOTHING,
         int(times[-1]) if len(times) else 0,
         str(draw_activity(lane)),
         one_line(case),

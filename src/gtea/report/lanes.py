@@ -151,4 +151,6 @@ def _burst(span: tuple[int, int], raises: bool, window: tuple[int, int]) -> Mark
 
 def _stretched(class_: str, height: int, parts: Sequence[Markup]) -> Markup:
     box = f"0 0 {WIDTH} {height}"
-    return element("svg", *(parts or [NOTHING]), class_=class_, viewBox=box, preserveAspectRatio="none", aria_hidden="true")
+    return element(
+        "svg", *(parts or [NOTHING]), class_=class_, viewBox=box, preserveAspectRatio="none", aria_hidden="true"
+    )

@@ -28,7 +28,7 @@ def narrative(case: Case) -> str:
 
 def _who(case: Case) -> str:
     known = f" It was labelled {shown(case.known)!r} when the model was trained." if case.known is not None else ""
-    return f"Account {shown(case.explanation.account)} in {case.subject.store_name}.{known}"
+    return f"Account {shown(case.explanation.account)} in {case.common.store_name}.{known}"
 
 
 def _what(case: Case) -> str:
@@ -45,11 +45,9 @@ def _what(case: Case) -> str:
 def _when(case: Case) -> str:
     if not case.pairs:
         return f"No event before {case.explanation.as_of}."
-    first, last = case.whole
-    return (
-        f"From {case.clock.instant(first)} to {case.clock.instant(last - 1)}; most of what the score rests on "
-        f"happened {case.clock.between(*case.focus)}."
-    )
+    times = case.dealings.page_time
+    first, last = (case.clock.instant(int(time)) for time in (times.min(), times.max()))
+    return f"From {first} to {last}; most of what the score rests on happened {case.clock.between(*case.focus)}."
 
 
 def _how_much(case: Case) -> str:
@@ -65,7 +63,8 @@ def _how_much(case: Case) -> str:
 
 def _why(case: Case) -> str:
     about = case.explanation
-    lines = [f"The model gives it a probability of {score_text(about.score)} for {shown(about.label)!r}. {summary_text(case)}"]
+    probability = f"{score_text(about.score)} for {shown(about.label)!r}"
+    lines = [f"The model gives it a probability of {probability}. {summary_text(case)}"]
     raising = [pair for pair in case.raising if pair.about.effect >= TRACE][:_NAMED]
     if raising:
         lines.append("Counterparties without which the score would be lower, the strongest first:")
@@ -86,6 +85,7 @@ def _line(case: Case, pair: Pair) -> str:
 def _check(case: Case) -> str:
     about = case.explanation
     return (
-        f"{replay_command(case)}\nModel sha256:{about.model_digest}, data sha256:{about.data_digest}, as of {about.as_of}, "
-        f"gtea {case.subject.version}."
+        f"{replay_command(case)}\n"
+        f"Model sha256:{about.model_digest}, data sha256:{about.data_digest}, as of {about.as_of}, "
+        f"gtea {case.common.version}."
     )

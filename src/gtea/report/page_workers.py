@@ -27,10 +27,10 @@ def write_pages(request: CaseRequest, jobs: Sequence[Job], num_workers: int) -> 
     """Write the pages and yield their numbers and rows, in the order in which they are done. An error stops all."""
     answers: queue.Queue[tuple[int, dict[str, Any]]] = queue.Queue()
     waiting = list(reversed(jobs))
-    workers: list[_Worker] = []
+    workers: list[_PageWorker] = []
     try:
         for number in range(min(num_workers, len(jobs))):
-            workers.append(_Worker(number, answers))
+            workers.append(_PageWorker(number, answers))
             workers[-1].send(request.to_json())
         for worker in workers * _AHEAD:
             if waiting:
@@ -47,7 +47,7 @@ def write_pages(request: CaseRequest, jobs: Sequence[Job], num_workers: int) -> 
             worker.close()
 
 
-class _Worker:
+class _PageWorker:
     """A process and the thread that reads its answers."""
 
     def __init__(self, number: int, answers: queue.Queue[tuple[int, dict[str, Any]]]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from gtea.report.figures import percent_text
 from gtea.report.svg import drawing, element, number
 from gtea.tasks.uncertainty import Interval
 
@@ -27,7 +28,7 @@ def draw_precision(expected: Sequence[Interval]) -> Markup:
     for share in (0.0, 0.5, 1.0):
         y = FLOOR - TALL * share
         parts.append(element("line", class_="grid", x1=LEFT, x2=LEFT + WIDE, y1=y, y2=y))
-        parts.append(element("text", f"{share:.0%}".replace("%", " %"), x=LEFT - 7, y=y + 4, text_anchor="end"))
+        parts.append(element("text", percent_text(share), x=LEFT - 7, y=y + 4, text_anchor="end"))
     for place in sorted({0, (most - 1) // 2, most - 1}):
         x = LEFT + WIDE * place / max(most - 1, 1)
         parts.append(element("text", str(place + 1), x=x, y=FLOOR + 16, text_anchor="middle"))

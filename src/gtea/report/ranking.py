@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gtea.models.model_folder import SavedModel
@@ -15,6 +14,8 @@ from gtea.tasks.uncertainty import Interval
 
 _PARTS = ("test", "validation")
 """The parts of a model to learn from what to expect; the threshold was chosen on the second."""
+_FEWEST = 10
+"""The labelled accounts that an expected precision must rest on. Of three, it is chance."""
 
 
 @dataclass(frozen=True)
@@ -48,31 +49,34 @@ def ranked(nodes: NDArray[np.int64], scores: NDArray[np.float64]) -> Ranking:
     return Ranking(nodes[order], scores[order])
 
 
-def expected_precision(model: SavedModel, ranking: Ranking, most: int) -> Expected | None:
+def expected_precision(model: SavedModel, scores: NDArray[np.float64]) -> Expected | None:
     """What the model's own evaluated part says about the first accounts; None if there is no such part.
 
-    The share of positives among its labelled accounts that score at least as high as the last account looked at. It
-    carries over if the accounts here are like those that were labelled.
+    The share of positives among its labelled accounts that score at least as high as the last account looked at, or
+    among its ten highest if fewer do. It carries over if the accounts here are like those that were labelled.
+
+    Args:
+        scores: Those of the accounts in the report, the highest first.
     """
     positive = model.config.get("positive")
     if model.predictions is None or positive is None or "account" not in model.predictions.column_names:
         return None
     for part in _PARTS:
-        rows = model.predictions.filter(pa.compute.equal(model.predictions["part"], part))
-        if len(rows):
-            intervals = _intervals(model.config["classes"].index(positive), positive, rows, ranking.scores[:most])
-            return None if intervals is None else Expected(part, len(rows), intervals)
+        rows = model.predictions.filter(pc.equal(model.predictions["part"], part))
+        if len(rows) >= _FEWEST:
+            truth = np.asarray(rows["target"]) == model.config["classes"].index(positive)
+            intervals = _intervals(truth, np.asarray(rows[f"p_{positive}"]), scores)
+            return Expected(part, len(rows), intervals)
     return None
 
 
-def _intervals(place: int, positive: str, rows: pa.Table, scores: Sequence[float]) -> tuple[Interval, ...] | None:
-    truth, probabilities = np.asarray(rows["target"]) == place, np.asarray(rows[f"p_{positive}"])
+def _intervals(
+    truth: NDArray[np.bool_], probabilities: NDArray[np.float64], scores: NDArray[np.float64]
+) -> tuple[Interval, ...]:
+    highest = float(np.sort(probabilities)[-_FEWEST])
     found = []
-    for score in scores:
-        interval = budget_threshold([score], 1, truth=truth, probabilities=probabilities).precision
-        # No labelled account scores as high: what is known of a little lower ones is the best there is.
-        found.append(interval)
-    known = [interval for interval in found if interval is not None]
-    if not known:
-        return None
-    return tuple(interval or known[0] for interval in found)
+    for score in np.minimum(scores, highest).tolist():
+        precision = budget_threshold([score], 1, truth=truth, probabilities=probabilities).precision
+        assert precision is not None, "ten labelled accounts score as high"
+        found.append(precision)
+    return tuple(found)

@@ -31,8 +31,8 @@ def draw_removal(score: float, named: Sequence[float], at_random: RandomCurve, t
         parts.append(element("text", f"{value:g}", x=_LEFT - 6, y=y(value) + 4, text_anchor="end"))
     if threshold is not None:
         parts.append(element("line", class_="cut", x1=_LEFT, x2=_LEFT + _WIDE, y1=y(threshold), y2=y(threshold)))
-    for place in range(0, most + 1, 1 if most <= 6 else 2 if most <= 12 else 3):
-        parts.append(element("text", str(place), x=x(place), y=_FLOOR + 17, text_anchor="middle"))
+    places = range(0, most + 1, 1 if most <= 6 else 2)
+    parts += [element("text", str(place), x=x(place), y=_FLOOR + 17, text_anchor="middle") for place in places]
     parts.append(element("text", "counterparties taken away", x=_LEFT + _WIDE / 2, y=_FLOOR + 33, text_anchor="middle"))
     mean, spread = [score, *at_random.mean], [0.0, *at_random.deviation]
     upper = [value + wide for value, wide in zip(mean, spread, strict=True)]
@@ -48,4 +48,6 @@ def draw_removal(score: float, named: Sequence[float], at_random: RandomCurve, t
         ends = (ends[0] - 7, ends[1] + 7) if ends[0] <= ends[1] else (ends[0] + 7, ends[1] - 7)
     parts.append(element("text", "at random", class_="end", x=_LEFT + _WIDE + 8, y=ends[0]))
     parts.append(element("text", "strongest first", class_="end up", x=_LEFT + _WIDE + 8, y=ends[1]))
-    return drawing(440, _FLOOR + 38, "The score after removing counterparties; the note below tells it", parts, "removal")
+    return drawing(
+        440, _FLOOR + 38, "The score after removing counterparties; the note below tells it", parts, "removal"
+    )

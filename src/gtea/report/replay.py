@@ -10,8 +10,8 @@ from gtea.report.shown import shown
 
 def replay_command(case: Case) -> str:
     """What to type. An id that a shell would not take as it is shown is given in the shell's own quoting."""
-    about, subject = case.explanation, case.subject
-    words = ["gtea", "explain", subject.model_name, subject.store_name, "--as-of", about.as_of, "--html", "case.html"]
+    about, common = case.explanation, case.common
+    words = ["gtea", "explain", common.model_name, common.store_name, "--as-of", about.as_of, "--html", "case.html"]
     return f"{' '.join(shlex.quote(word) for word in words)} {_quoted(about.account)}"
 
 

@@ -15,6 +15,7 @@ from gtea.errors import UsageError
 from gtea.report.case_page import Place, render_case
 from gtea.report.case_writer import CaseRequest, CaseWriter, write_text
 from gtea.report.clock import Clock
+from gtea.report.common_facts import common_facts
 from gtea.report.dealings import dealings_of
 from gtea.report.exports import FILES, ExportOptions
 from gtea.report.focus import shortest_window
@@ -22,7 +23,6 @@ from gtea.report.index_page import render_index
 from gtea.report.index_row import IndexRow
 from gtea.report.page_workers import Job, write_pages
 from gtea.report.ranking import Ranking, ranked
-from gtea.report.subject import subject_of
 from gtea.runtime.files import write_json
 from gtea.runtime.progress import Progress, no_progress
 from gtea.scoring.edge_cache import model_digest
@@ -68,19 +68,21 @@ def write_report(
     ranking = rank_accounts(ready, view, progress)
     chosen = _chosen(ranking, opened, options)
     request = _request(ready, model, store, view, ranking, chosen, out, options)
-    rows = []
-    for number, row in sorted(_written(request, ready, opened, chosen, options.jobs, progress), key=lambda pair: pair[0]):
+    rows: list[IndexRow] = []
+    for number, row in sorted(
+        _written(request, ready, opened, chosen, options.jobs, progress), key=lambda pair: pair[0]
+    ):
         assert number == len(rows) + 1
         rows.append(row)
     clock = Clock(opened.unit)
     as_of = int(clock.page_time(np.array([view.cut]))[0])
     record = _record(request, ready, view, rows)
     footer = [
-        ("Model", f"{request.subject.model_name} sha256:{record['model_digest']}"),
-        ("Data", f"{request.subject.store_name} sha256:{record['data_digest']}, as of {record['as_of']}"),
-        ("Made by", f"gtea {request.subject.version}"),
+        ("Model", f"{request.common.model_name} sha256:{record['model_digest']}"),
+        ("Data", f"{request.common.store_name} sha256:{record['data_digest']}, as of {record['as_of']}"),
+        ("Made by", f"gtea {request.common.version}"),
     ]
-    write_text(out / "index.html", render_index(request.subject, rows, clock, request.window, as_of, footer))
+    write_text(out / "index.html", render_index(request.common, rows, clock, request.window, as_of, footer))
     write_json(out / _RECORD, record)
     for name in earlier - set(record["files"]):
         (out / name).unlink(missing_ok=True)
@@ -102,8 +104,8 @@ def write_single_case(
     view = opened.as_of(as_of)
     node = opened.node(account)
     ranking = rank_accounts(ready, view, progress)
-    request = _request(ready, model, store, view, ranking, [], out.parent, ReportOptions(exports=None))
     rank = ranking.rank(node)
+    request = _request(ready, model, store, view, ranking, [(node, rank)], out.parent, ReportOptions(exports=None))
     progress("explaining", None)
     case = CaseWriter(request, ready, opened).case(node, rank)
     write_text(out, render_case(case))
@@ -140,7 +142,6 @@ def _request(
     out: Path,
     options: ReportOptions,
 ) -> CaseRequest:
-    last = max((rank for _, rank in chosen), default=0)
     return CaseRequest(
         str(model_path.absolute()),
         str(store_path.absolute()),
@@ -149,7 +150,9 @@ def _request(
         str(out.absolute()),
         len(chosen),
         _window(view, [node for node, _ in chosen]),
-        subject_of(model, model_path.name, store_path.name, ranking, last),
+        common_facts(
+            model, model_path.name, store_path.name, ranking, ranking.scores[[rank - 1 for _, rank in chosen]]
+        ),
         options.exports,
     )
 
@@ -178,7 +181,7 @@ def _written(
     progress("writing pages", 0.0)
     if num_workers == 1:
         writer = CaseWriter(request, model, store)
-        done = ((job["number"], writer.write(**job)) for job in jobs)
+        done: Iterator[tuple[int, IndexRow]] = ((job["number"], writer.write(**job)) for job in jobs)
     else:
         done = write_pages(request, jobs, num_workers)
     for count, page in enumerate(done, start=1):
@@ -191,13 +194,13 @@ def _record(request: CaseRequest, model: NodeModel, view: View, rows: Sequence[I
     pages = [place.file(number) for number in range(1, len(rows) + 1)]
     beside = [] if request.exports is None else [f"files/{page[:-5]}/{name}" for page in pages for name in FILES]
     return {
-        "model": request.subject.model_name,
+        "model": request.common.model_name,
         "model_digest": model_digest(model.saved),
-        "store": request.subject.store_name,
+        "store": request.common.store_name,
         "data_digest": view.store.digest,
         "as_of": view.store.date(view.cut),
-        "gtea": request.subject.version,
-        "accounts_ranked": request.subject.num_accounts,
+        "gtea": request.common.version,
+        "accounts_ranked": request.common.num_accounts,
         "cases": [
             {"page": page, "account": row.whole, "score": row.score, "known": row.known, "reason": row.reason}
             for page, row in zip(pages, rows, strict=True)
@@ -214,4 +217,8 @@ def _earlier_files(out: Path) -> set[str]:
         files = json.loads((out / _RECORD).read_text(encoding="utf-8"))["files"]
     except (OSError, ValueError, KeyError, TypeError):
         raise UsageError(f"{out}: exists and is no report of ours. Name another folder, or remove it.") from None
-    return {name for name in files if isinstance(name, str) and not Path(name).is_absolute() and ".." not in Path(name).parts}
+    return {
+        name
+        for name in files
+        if isinstance(name, str) and not Path(name).is_absolute() and ".." not in Path(name).parts
+    }

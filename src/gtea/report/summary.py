@@ -13,14 +13,14 @@ _STRONGEST = 3
 _NAMED = 6
 
 
-class Part(NamedTuple):
+class Words(NamedTuple):
     """Some words of a sentence."""
 
     text: str
     style: Literal["plain", "strong", "id"] = "plain"
 
 
-def summary(case: Case) -> list[Part]:
+def summary(case: Case) -> list[Words]:
     """The paragraph at the head of a page."""
     return [part for sentence in (_rank, _rests_on, _when, _what_if, _label) for part in sentence(case)]
 
@@ -42,58 +42,61 @@ def one_line(case: Case) -> str:
     return f"{names} raise it most, {case.clock.between(*case.focus)}"
 
 
-def _rank(case: Case) -> Iterator[Part]:
-    yield Part("Ranks ")
-    yield Part(f"{ordinal(case.rank)} of {case.subject.num_accounts:,}", "strong")
-    yield Part(" accounts. ")
+def _rank(case: Case) -> Iterator[Words]:
+    yield Words("Ranks ")
+    yield Words(f"{ordinal(case.rank)} of {case.common.num_accounts:,}", "strong")
+    yield Words(" accounts. ")
 
 
-def _rests_on(case: Case) -> Iterator[Part]:
+def _rests_on(case: Case) -> Iterator[Words]:
     if not case.pairs:
-        yield Part(f"It has no event before {case.explanation.as_of}: the score says nothing about it. ")
+        yield Words(f"It has no event before {case.explanation.as_of}: the score says nothing about it. ")
         return
     curve = case.explanation.removal_curve[:_STRONGEST]
     number = f"{len(case.counting):,} of {counted(len(case.pairs), 'counterparty', 'counterparties')}"
     if not curve:
-        yield Part(f"It rests on {number}. ")
+        yield Words(f"It rests on {number}. ")
         return
-    yield Part(f"It rests on {number}: without ")
-    yield Part({1: "the strongest, ", 2: "the two strongest, ", 3: "the three strongest, "}[len(curve)])
+    yield Words(f"It rests on {number}: without ")
+    yield Words({1: "the strongest, ", 2: "the two strongest, ", 3: "the three strongest, "}[len(curve)])
     yield from _names([pair.about.account for pair in case.raising[: len(curve)]])
-    yield Part(", the score would be ")
-    yield Part(score_text(curve[-1]), "strong")
-    yield Part(". ")
+    yield Words(", the score would be ")
+    yield Words(score_text(curve[-1]), "strong")
+    yield Words(". ")
 
 
-def _when(case: Case) -> Iterator[Part]:
+def _when(case: Case) -> Iterator[Words]:
     if case.pairs:
-        yield Part("Most of what carries it happened ")
-        yield Part(case.clock.between(*case.focus), "strong")
-        yield Part(". ")
+        yield Words("Most of what carries it happened ")
+        yield Words(case.clock.between(*case.focus), "strong")
+        yield Words(". ")
 
 
-def _what_if(case: Case) -> Iterator[Part]:
+def _what_if(case: Case) -> Iterator[Words]:
     found = case.explanation.what_if
     if found is None or not case.pairs:
         return
     if found.alert or not found.accounts:
-        yield Part("It would be an alert whichever counterparties are left out: look at its own numbers. ")
+        yield Words("It would be an alert whichever counterparties are left out: look at its own numbers. ")
         return
     number = len(found.accounts)
-    yield Part("It would be no alert without " + ("" if number <= _NAMED else counted(number, "counterparty", "counterparties")))
+    yield Words(
+        "It would be no alert without "
+        + ("" if number <= _NAMED else counted(number, "counterparty", "counterparties"))
+    )
     if number <= _NAMED:
         yield from _names(found.accounts)
     smallest = ", and no smaller set does it" if found.proven_smallest and number > 1 else ""
-    yield Part(f" ({score_text(found.score_without)}{smallest}). ")
+    yield Words(f" ({score_text(found.score_without)}{smallest}). ")
 
 
-def _label(case: Case) -> Iterator[Part]:
+def _label(case: Case) -> Iterator[Words]:
     if case.known is not None:
-        yield Part(f"The model was trained with its label, “{shown(case.known)}”: its score is no discovery. ")
+        yield Words(f"The model was trained with its label, “{shown(case.known)}”: its score is no discovery. ")
 
 
-def _names(accounts: Sequence[str]) -> Iterator[Part]:
+def _names(accounts: Sequence[str]) -> Iterator[Words]:
     for place, account in enumerate(accounts):
         if place:
-            yield Part(" and " if place == len(accounts) - 1 else ", ")
-        yield Part(short_id(account, 6), "id")
+            yield Words(" and " if place == len(accounts) - 1 else ", ")
+        yield Words(short_id(account, 6), "id")

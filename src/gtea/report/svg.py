@@ -27,6 +27,12 @@ def drawing(width: float, height: float, label: str, parts: Iterable[Markup], cl
     return element("svg", *parts, class_=class_, viewBox=box, role="img", aria_label=label)
 
 
+def curve(x: float, y: float, to_x: float, to_y: float, bend: float | None = None) -> str:
+    """The path of a line that leaves and arrives level. ``bend`` is where it turns; else in the middle."""
+    middle = number((x + to_x) / 2 if bend is None else bend)
+    return f"M{number(x)} {number(y)}C{middle} {number(y)} {middle} {number(to_y)} {number(to_x)} {number(to_y)}"
+
+
 def number(value: float) -> str:
     """A coordinate: a tenth of a unit is finer than any screen."""
     return f"{value:.1f}".removesuffix(".0")

@@ -29,7 +29,8 @@ class Contact:
 
 def edges_among(view: View, nodes: Sequence[int]) -> list[int]:
     """The edges with an event before the cut both of whose ends are among the nodes, ascending."""
-    graph, wanted, found = graph_of(view), np.unique(np.asarray(nodes, dtype=np.int64)), set()
+    graph, wanted = graph_of(view), np.unique(np.asarray(nodes, dtype=np.int64))
+    found: set[int] = set()
     for node in wanted.tolist():
         # A hub has more neighbours than can be read for a picture; asking for each pair is cheaper then.
         if view.degree(node) > _HUB * len(wanted):

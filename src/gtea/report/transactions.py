@@ -23,7 +23,9 @@ class TransactionsFile(NamedTuple):
     of: int
 
 
-def transactions_csv(dealings: Dealings, *, limit: int | None = None, for_spreadsheets: bool = True) -> TransactionsFile:
+def transactions_csv(
+    dealings: Dealings, *, limit: int | None = None, for_spreadsheets: bool = True
+) -> TransactionsFile:
     """All transactions before the cut, oldest first; with a limit, the newest that fit.
 
     Args:

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gtea.report.ranking import Expected, Ranking, expected_precision
 from gtea.report.standing_figure import score_counts
 from gtea.scoring.scorer import NodeModel
@@ -14,7 +17,7 @@ from gtea.tasks.uncertainty import Interval
 
 
 @dataclass(frozen=True)
-class Subject:
+class CommonFacts:
     """A model, a store, and how all accounts score."""
 
     model_name: str
@@ -35,23 +38,25 @@ class Subject:
         return asdict(self)
 
     @staticmethod
-    def from_json(content: Mapping[str, Any]) -> Subject:
+    def from_json(content: Mapping[str, Any]) -> CommonFacts:
         """From the parent of a worker."""
         expected = content["expected"]
         if expected is not None:
             intervals = tuple(Interval(**each) for each in expected["intervals"])
             expected = Expected(expected["part"], expected["num_labelled"], intervals)
-        return Subject(**{**content, "score_counts": tuple(content["score_counts"]), "expected": expected})
+        return CommonFacts(**{**content, "score_counts": tuple(content["score_counts"]), "expected": expected})
 
 
-def subject_of(model: NodeModel, model_name: str, store_name: str, ranking: Ranking, most: int) -> Subject:
-    """What a report of so many accounts says on each of its pages."""
-    return Subject(
+def common_facts(
+    model: NodeModel, model_name: str, store_name: str, ranking: Ranking, scores: NDArray[np.float64]
+) -> CommonFacts:
+    """What a report of accounts with these scores says on each of its pages."""
+    return CommonFacts(
         model_name,
         store_name,
         tuple(score_counts(ranking.scores).tolist()),
         len(ranking),
-        expected_precision(model.saved, ranking, most),
+        expected_precision(model.saved, scores),
         model.config.sampling.max_events,
         model.positive,
         importlib.metadata.version("gtea"),
