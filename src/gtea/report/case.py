@@ -66,7 +66,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Case:
-    """Everything that a page tells."""
+    """Everything that a page tells. An account without events has no case: nothing is known of it."""
 
     common: CommonFacts
     explanation: Explanation
@@ -98,7 +98,7 @@ class Case:
     def whole(self) -> tuple[int, int]:
         """The page time that the strip of a page shows: from the first event to the last one, with some air."""
         times = self.dealings.page_time
-        return with_margin(int(times.min()), int(times.max()), self._shortest) if len(times) else (0, 1)
+        return with_margin(int(times.min()), int(times.max()), self._shortest)
 
     @property
     def window(self) -> tuple[int, int]:
@@ -174,8 +174,6 @@ def _span(first: str, last: str, store: Store) -> tuple[int, int]:
 
 def _focus(pairs: Sequence[Pair], clock: Clock) -> tuple[int, int]:
     """Each pair's effect is shared among its events."""
-    if not pairs:
-        return 0, 1
     times = np.concatenate([pair.time for pair in pairs])
     weights = np.concatenate([np.full(len(pair.time), abs(pair.about.effect) / len(pair.time)) for pair in pairs])
     return shortest_window(times, weights)

@@ -81,13 +81,13 @@ def render_case(case: Case, place: Place | None = None, exports: Sequence[str] =
         "standing_note": _standing_note(case),
         "facts": facts(case),
         "own": [(shown(each.sentence), effect_text(each.effect)) for each in about.own_statistics],
-        "flow": draw_flow(_flow(case, len(rows))) if rows else None,
+        "flow": draw_flow(_flow(case, len(rows))),
         "removal": _removal(case),
         "removal_note": _removal_note(case),
-        "hours": None if case.clock.steps or not rows else _hours(case),
+        "hours": None if case.clock.steps else _hours(case),
         "rows": _evidence(case, rows, lanes),
         "strip": draw_strip(_whole_lane(case), case.window, case.whole),
-        "axis": draw_axis(case.clock.ticks(*case.window) if rows else []),
+        "axis": draw_axis(case.clock.ticks(*case.window)),
         "span": f" {NOTHING} ".join(case.clock.day(time) for time in case.window),
         "bin": case.clock.span((case.window[1] - case.window[0]) / BINS),
         "listed": listed,
@@ -207,23 +207,18 @@ def _standing_note(case: Case) -> str:
     )
 
 
-def _removal(case: Case) -> Markup | None:
+def _removal(case: Case) -> Markup:
     about = case.explanation
-    if not about.removal_curve:
-        return None
     return draw_removal(about.score, about.removal_curve, about.random_curve, about.threshold)
 
 
 def _removal_note(case: Case) -> str:
     about = case.explanation
-    if not about.removal_curve:
-        return ""
     place = min(3, len(about.removal_curve)) - 1
     number = ("strongest", "two strongest", "three strongest")[place]
     note = f"Without the {number}: {score_text(about.removal_curve[place])}."
-    if place < len(about.random_curve.mean):
-        at_random = score_text(about.random_curve.mean[place])
-        note += f" Without {place + 1} at random: {at_random} (band: one standard deviation)."
+    at_random = score_text(about.random_curve.mean[place])
+    note += f" Without {place + 1} at random: {at_random} (band: one standard deviation)."
     return note + (" Dashes: alerts from here." if about.threshold is not None else "")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gtea.report.case import Case, Pair
-from gtea.report.figures import NOTHING, amount_text, counted, percent_text
+from gtea.report.figures import amount_text, counted, percent_text
 
 
 class Fact(NamedTuple):
@@ -35,7 +35,7 @@ def facts(case: Case) -> list[Fact]:
         found += [Fact("Received", f"{sides[0]:,}", details[0]), Fact("Sent", f"{sides[1]:,}", details[1])]
     found.append(Fact("Counterparties", f"{len(case.pairs):,}", f"{len(case.counting):,} count"))
     times = dealings.page_time
-    ends = [case.clock.day(int(t)) for t in (times.min(), times.max())] if len(times) else [NOTHING, NOTHING]
+    ends = [case.clock.day(int(time)) for time in (times.min(), times.max())]
     return [*found, Fact("First event", ends[0]), Fact("Last event", ends[1])]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gtea.report.case import Case
-from gtea.report.figures import NOTHING, amount_text
+from gtea.report.figures import amount_text
 from gtea.report.lanes import draw_activity, lane_of
 from gtea.report.shown import short_id, shown
 from gtea.report.summary import one_line
@@ -64,8 +64,8 @@ def index_row(case: Case, window: tuple[int, int]) -> IndexRow:
         len(case.counting),
         len(case.pairs),
         (_moved(case, sent=False), _moved(case, sent=True)),
-        case.clock.day(int(times[-1])) if len(times) else NOTHING,
-        int(times[-1]) if len(times) else 0,
+        case.clock.day(int(times[-1])),
+        int(times[-1]),
         str(draw_activity(lane)),
         one_line(case),
     )

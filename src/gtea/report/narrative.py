@@ -43,8 +43,6 @@ def _what(case: Case) -> str:
 
 
 def _when(case: Case) -> str:
-    if not case.pairs:
-        return f"No event before {case.explanation.as_of}."
     times = case.dealings.page_time
     first, last = (case.clock.instant(int(time)) for time in (times.min(), times.max()))
     return f"From {first} to {last}; most of what the score rests on happened {case.clock.between(*case.focus)}."

@@ -103,6 +103,10 @@ def write_single_case(
     opened, ready = Store.open(store), NodeModel.open(model, device)
     view = opened.as_of(as_of)
     node = opened.node(account)
+    if not view.has_events(np.array([node]))[0]:
+        raise UsageError(
+            f"{account}: has no event before {opened.date(view.cut)}: there is nothing to explain. Try a later time."
+        )
     ranking = rank_accounts(ready, view, progress)
     rank = ranking.rank(node)
     request = _request(ready, model, store, view, ranking, [(node, rank)], out.parent, ReportOptions(exports=None))
@@ -142,6 +146,7 @@ def _request(
     out: Path,
     options: ReportOptions,
 ) -> CaseRequest:
+    scores = ranking.scores[[rank - 1 for _, rank in chosen]]
     return CaseRequest(
         str(model_path.absolute()),
         str(store_path.absolute()),
@@ -150,9 +155,7 @@ def _request(
         str(out.absolute()),
         len(chosen),
         _window(view, [node for node, _ in chosen]),
-        common_facts(
-            model, model_path.name, store_path.name, ranking, ranking.scores[[rank - 1 for _, rank in chosen]]
-        ),
+        common_facts(model, model_path.name, store_path.name, ranking, scores),
         options.exports,
     )
 
@@ -160,8 +163,6 @@ def _request(
 def _window(view: View, nodes: Sequence[int]) -> tuple[int, int]:
     """The page time that holds most of what the accounts did, each counting the same."""
     times = [dealings_of(view, node, None).page_time for node in nodes]
-    if not times:
-        return 0, 1
     weights = np.concatenate([np.full(len(some), 1 / max(len(some), 1)) for some in times])
     first, last = shortest_window(np.concatenate(times), weights, 0.9)
     return first, last + 1

@@ -32,14 +32,12 @@ def summary_text(case: Case) -> str:
 
 def one_line(case: Case) -> str:
     """The reason in one line, for a list of accounts."""
-    if not case.explanation.active:
-        return "no event yet: the score says nothing about it"
     strongest = [pair for pair in case.raising if pair.about.effect >= TRACE][:_STRONGEST]
     if not strongest:
         own = case.explanation.own_statistics
         return own[0].sentence if own else "no counterparty raises the score"
     names = listed([short_id(pair.about.account) for pair in strongest])
-    return f"{names} raise it most, {case.clock.between(*case.focus)}"
+    return f"{names} {'raises' if len(strongest) == 1 else 'raise'} it most, {case.clock.between(*case.focus)}"
 
 
 def _rank(case: Case) -> Iterator[Words]:
@@ -49,14 +47,8 @@ def _rank(case: Case) -> Iterator[Words]:
 
 
 def _rests_on(case: Case) -> Iterator[Words]:
-    if not case.pairs:
-        yield Words(f"It has no event before {case.explanation.as_of}: the score says nothing about it. ")
-        return
     curve = case.explanation.removal_curve[:_STRONGEST]
     number = f"{len(case.counting):,} of {counted(len(case.pairs), 'counterparty', 'counterparties')}"
-    if not curve:
-        yield Words(f"It rests on {number}. ")
-        return
     yield Words(f"It rests on {number}: without ")
     yield Words({1: "the strongest, ", 2: "the two strongest, ", 3: "the three strongest, "}[len(curve)])
     yield from _names([pair.about.account for pair in case.raising[: len(curve)]])
@@ -66,15 +58,14 @@ def _rests_on(case: Case) -> Iterator[Words]:
 
 
 def _when(case: Case) -> Iterator[Words]:
-    if case.pairs:
-        yield Words("Most of what carries it happened ")
-        yield Words(case.clock.between(*case.focus), "strong")
-        yield Words(". ")
+    yield Words("Most of what carries it happened ")
+    yield Words(case.clock.between(*case.focus), "strong")
+    yield Words(". ")
 
 
 def _what_if(case: Case) -> Iterator[Words]:
     found = case.explanation.what_if
-    if found is None or not case.pairs:
+    if found is None:
         return
     if found.alert or not found.accounts:
         yield Words("It would be an alert whichever counterparties are left out: look at its own numbers. ")
