@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from gtea.report.assets import render
+from gtea.report.assets import page_data, render
 from gtea.report.case import Case, Pair
 from gtea.report.effect_bar import draw_effect
 from gtea.report.facts import facts, pair_facts
@@ -27,11 +27,11 @@ from gtea.report.summary import summary
 from gtea.report.ties import shared_contacts, ties_between
 
 MOST_ROWS = 200
+_ROOM = 860_000
+"""Bytes for the evidence: a page stays under 1 MB whatever the ids and histories are."""
 _ROWS_ROOM = 420_000
-"""Bytes for the rows of the evidence and their events: what comes after is listed without a lane."""
-_LIST_ROOM = 440_000
-"""Bytes for that list. A page stays under 1 MB whatever the ids and histories are."""
-_ROW, _STICK, _EVENT, _LISTED = 1_150, 11, 14, 75
+"""Those for rows with a lane. What comes after is listed without one."""
+_ROW, _STICK, _EVENT, _LISTED = 1_000, 11, 12, 70
 """About how many bytes a row, a stick, an event in the data and a row of the list take beside their ids."""
 
 
@@ -61,8 +61,8 @@ def render_case(case: Case, place: Place | None = None, exports: Sequence[str] =
         place: None for a page that stands alone.
         exports: Files beside the page that it links to.
     """
-    rows, lanes = _rows_that_fit(case)
-    listed = _listed(case, case.pairs[len(rows) :])
+    rows, lanes, taken = _rows_that_fit(case)
+    listed = _listed(case, case.pairs[len(rows) :], _ROOM - taken)
     about = case.explanation
     content = {
         "title": f"{short_id(about.account)} · {score_text(about.score)} · gtea case",
@@ -100,21 +100,28 @@ def render_case(case: Case, place: Place | None = None, exports: Sequence[str] =
     return render("case.html", content, _data(case, rows))
 
 
-def _rows_that_fit(case: Case) -> tuple[list[Pair], list[Lane]]:
-    """The strongest pairs, as many as the page has room for."""
+def _rows_that_fit(case: Case) -> tuple[list[Pair], list[Lane], int]:
+    """The strongest pairs, as many as the page has room for, and the bytes that they take."""
     rows: list[Pair] = []
     lanes: list[Lane] = []
-    room = _ROWS_ROOM
+    taken = 0
     for pair in case.pairs[:MOST_ROWS]:
         size = np.abs(pair.amount) if case.has_amounts else np.ones(len(pair.time))
         lane = lane_of(pair.time, pair.sent, size, case.window, case.common.num_read)
         sticks, events = int((lane.sums > 0).sum()), len(merged_events(pair)[0])
-        room -= _ROW + _STICK * sticks + _EVENT * events + 4 * min(len(pair.about.account), 600)
-        if room < 0 and rows:
+        # The whole id is in the page four times: for the pointer, the filter, the order and the script.
+        needed = _ROW + _STICK * sticks + _EVENT * events + 4 * _length(shown(pair.about.account))
+        if rows and taken + needed > _ROWS_ROOM:
             break
+        taken += needed
         rows.append(pair)
         lanes.append(lane)
-    return rows, lanes
+    return rows, lanes, taken
+
+
+def _length(text: str) -> int:
+    """The bytes of a text where it takes the most: in markup or in the data of the script."""
+    return max(len(escape(text).encode("utf-8", "replace")), len(page_data({"": text}).encode()))
 
 
 def _evidence(case: Case, rows: Sequence[Pair], lanes: Sequence[Lane]) -> list[dict[str, Any]]:
@@ -168,9 +175,8 @@ def _whole_lane(case: Case) -> Lane:
     return lane_of(dealings.page_time[order], dealings.sent[order], size, case.whole, len(order), bins=250)
 
 
-def _listed(case: Case, pairs: Sequence[Pair]) -> list[Listed]:
+def _listed(case: Case, pairs: Sequence[Pair], room: int) -> list[Listed]:
     found = []
-    room = _LIST_ROOM
     for pair in pairs:
         name = shown(pair.about.account)
         cells = (
@@ -181,7 +187,7 @@ def _listed(case: Case, pairs: Sequence[Pair]) -> list[Listed]:
             *(_moved(case, pair, sent=sent)[0] for sent in (False, True)),
             case.clock.day(int(pair.time[-1])),
         )
-        room -= len(name.encode()) + _LISTED
+        room -= _LISTED + _length(name)
         if room < 0:
             break
         found.append(Listed(cells))
