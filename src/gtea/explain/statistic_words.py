@@ -21,6 +21,8 @@ def sentence(name: str, values: Mapping[str, float], percentile: float, features
         steps: Whether times are counted in steps.
     """
     words = _words(name, values, features, steps)
+    if name.startswith("left_") and "forwards" in words:
+        percentile = 100 - percentile  # the statistic is what is left
     if percentile >= 50:
         return f"{words}; more than {_percent(percentile)} of accounts"
     return f"{words}; less than {_percent(100 - percentile)} of accounts"
