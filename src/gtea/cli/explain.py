@@ -86,7 +86,9 @@ def command(
 def _print_explanation(found: Explanation) -> None:
     subject = found.account if found.pair is None else " -> ".join(found.pair)
     click.echo(f"{printable(subject)} as of {found.as_of}")
-    verdict = "" if found.threshold is None else f", {'an alert' if found.alert else 'no alert'} at {found.threshold:.4f}"
+    verdict = (
+        "" if found.threshold is None else f", {'an alert' if found.alert else 'no alert'} at {found.threshold:.4f}"
+    )
     click.echo(f"score {found.score:.4f} ({printable(found.label)}){verdict}")
     if not found.active:
         click.echo("no event before this time: the score says nothing about it")
@@ -108,9 +110,8 @@ def _print_counterparties(found: Explanation) -> None:
     click.echo("   effect  without   weight  events  account")
     for each in found.counterparties[:_SHOWN]:
         weight = "       " if each.weight is None else f"{each.weight:7.4f}"
-        click.echo(
-            f"  {each.effect:+7.2f}  {each.score_without:7.4f}  {weight}  {each.num_events:6,}  {printable(each.account)}"
-        )
+        figures = f"{each.effect:+7.2f}  {each.score_without:7.4f}  {weight}  {each.num_events:6,}"
+        click.echo(f"  {figures}  {printable(each.account)}")
 
 
 def _print_what_if(found: Explanation) -> None:

@@ -26,7 +26,7 @@ from gtea.explain.explanation import (
     ZeroWeight,
     log_odds,
 )
-from gtea.explain.own_statistics import MedianInputs, Population, statistic_effects
+from gtea.explain.own_statistics import AccountPopulation, MedianInputs, statistic_effects
 from gtea.models.model_folder import load_model
 from gtea.scoring.edge_cache import model_digest
 from gtea.scoring.scorer import LinkModel, NodeModel
@@ -257,7 +257,7 @@ class Explainer:
 
     def _bursts(self, scored: Scored, i: int, events: NDArray[np.int64]) -> tuple[BurstEffect, ...]:
         times = self.store.arrays.event_time[events]
-        groups = bursts(times)
+        groups = _group(times)
         groups = sorted(sorted(groups, key=len, reverse=True)[: self._num_variants(scored, i, _MAX_BURSTS)], key=min)
         if not groups:
             return ()
@@ -294,10 +294,10 @@ class Explainer:
         return statistic_effects(self._population, node, names, scores, scored.score, self.view)
 
     @cached_property
-    def _population(self) -> Population:
+    def _population(self) -> AccountPopulation:
         preprocessing = self.model.preprocessing
         kinds = (*preprocessing.nodes.kinds, *(preprocessing.tree_nodes.kinds if preprocessing.tree_nodes else ()))
-        return Population(self.view, kinds)
+        return AccountPopulation(self.view, kinds)
 
     @cached_property
     def _medians(self) -> tuple[MedianInputs, MedianInputs]:
@@ -346,7 +346,7 @@ class Explainer:
     def _smallest(
         self, scored: Scored, matters: NDArray[np.int64], size: int
     ) -> tuple[NDArray[np.int64] | None, float]:
-        """The smallest set below a size without which there is no alert, of those that matter; None if there is none."""
+        """The smallest set below a size, of those that matter, without which there is no alert; or None."""
         for smaller in range(1, min(size, len(matters) + 1)):
             sets = [np.array(some) for some in combinations(matters.tolist(), smaller)]
             scores = scored.scores(sets)
@@ -356,7 +356,7 @@ class Explainer:
         return None, scored.score
 
 
-def bursts(times: NDArray[np.int64]) -> list[range]:
+def _group(times: NDArray[np.int64]) -> list[range]:
     """Groups of at least two events in quick succession: gaps are at most ten times the median gap.
 
     A history that is one group as a whole has no bursts.

@@ -59,7 +59,7 @@ class OrderSummary:
     mean_drop: float
     """How far the log-odds of the score fall, on average over the curve and the accounts."""
     behind_removal: float
-    """The share of accounts for which the explanation's order falls further over the whole curve; of equal ones half."""
+    """The share of accounts for which the explanation's order falls further over the curve; of equal ones half."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,9 @@ def _account(explainer: Explainer, node: int) -> AccountFidelity:
         "attention": _along(scored, attention, length),
         "greedy": _greedy(scored, length),
     }
-    padded = {name: tuple(np.append(curve, np.repeat(curve[-1:], CURVE_LENGTH - length))) for name, curve in curves.items()}
+    padded = {
+        name: tuple(np.append(curve, np.repeat(curve[-1:], CURVE_LENGTH - length))) for name, curve in curves.items()
+    }
     return AccountFidelity(
         explainer.store.account(node),
         scored.score,
@@ -149,9 +151,7 @@ def _summary(accounts: list[AccountFidelity], order: str) -> OrderSummary:
     curves = np.array([each.curves[order] for each in accounts])
     drops, drops_of_removal = _drops(accounts, order), _drops(accounts, "removal")
     ahead = (drops_of_removal > drops).mean() + 0.5 * (drops_of_removal == drops).mean()
-    return OrderSummary(
-        tuple(curves.mean(axis=0).tolist()), float(curves.mean()), float(drops.mean()), float(ahead)
-    )
+    return OrderSummary(tuple(curves.mean(axis=0).tolist()), float(curves.mean()), float(drops.mean()), float(ahead))
 
 
 def _drops(accounts: list[AccountFidelity], order: str) -> Floats:

@@ -11,7 +11,12 @@ from gtea.runtime.files import atomic_write, write_json
 
 _WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM = 560, 300, 64, 56, 110, 56
 # Okabe and Ito's colours: they differ for colour-blind people. The dashes differ, too.
-_STYLES = {"removal": ("#0072b2", ""), "random": ("#767676", "2 4"), "attention": ("#d55e00", "8 4"), "greedy": ("#009e73", "8 3 2 3")}
+_STYLES = {
+    "removal": ("#0072b2", ""),
+    "random": ("#767676", "2 4"),
+    "attention": ("#d55e00", "8 4"),
+    "greedy": ("#009e73", "8 3 2 3"),
+}
 _INK, _FAINT = "#333333", "#e2e5e8"
 _TITLES = {
     "removal": "the explanation's order",
@@ -92,8 +97,7 @@ def _axes() -> Iterator[str]:
         x = _x(step)
         yield f'<text x="{x:g}" y="{_HEIGHT + 18}" font-size="11" text-anchor="middle">{step}</text>'
     yield (
-        f'<text x="{_WIDTH / 2:g}" y="{_HEIGHT + 40}" font-size="12" text-anchor="middle">'
-        "counterparties removed</text>"
+        f'<text x="{_WIDTH / 2:g}" y="{_HEIGHT + 40}" font-size="12" text-anchor="middle">counterparties removed</text>'
     )
     yield (
         f'<text transform="translate(-42 {_HEIGHT // 2}) rotate(-90)" font-size="12" text-anchor="middle">'
@@ -106,16 +110,18 @@ def _x(step: int) -> float:
 
 
 def _curve(order: str, scores: tuple[float, ...]) -> Iterator[str]:
-    color, dashes = _STYLES[order]
     points = " ".join(f"{_x(i):g},{_HEIGHT * (1 - score):.1f}" for i, score in enumerate(scores))
-    yield f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="2" stroke-dasharray="{dashes or "none"}"/>'
+    yield f'<polyline points="{points}" fill="none" {_stroke(order)}/>'
+
+
+def _stroke(order: str) -> str:
+    color, dashes = _STYLES[order]
+    return f'stroke="{color}" stroke-width="2" stroke-dasharray="{dashes or "none"}"'
 
 
 def _legend() -> Iterator[str]:
     x = _LEFT
     for order in ORDERS:
-        color, dashes = _STYLES[order]
-        dashed = dashes or "none"
-        yield f'<line x1="{x}" y1="42" x2="{x + 28}" y2="42" stroke="{color}" stroke-width="2" stroke-dasharray="{dashed}"/>'
+        yield f'<line x1="{x}" y1="42" x2="{x + 28}" y2="42" {_stroke(order)}/>'
         yield f'<text x="{x + 34}" y="46" font-size="12">{_TITLES[order]}</text>'
         x += 48 + 7 * len(_TITLES[order])
