@@ -92,7 +92,11 @@ def model_of(
 
 
 def replayed(
-    rows: Sequence[Event], gone: Callable[[Event], bool], model: NodeModel | LinkModel, subject: Sequence[str], **how: Any
+    rows: Sequence[Event],
+    gone: Callable[[Event], bool],
+    model: NodeModel | LinkModel,
+    subject: Sequence[str],
+    **how: Any,
 ) -> np.ndarray[Any, Any]:
     """The probabilities of a subject in a store of the rows that are left. Accounts that vanish come back later."""
     left = [row for row in rows if not gone(row)]

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 import torch
@@ -49,8 +49,8 @@ def small_model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Path]:
     """Generated payments and the default model, trained for a second or two."""
     folder = tmp_path_factory.mktemp("small_model")
     transactions, labels_file = write_payments(PaymentsSpec(accounts=200, events=3000, illicit_share=0.4), folder)
-    columns = {"src": "payer", "dst": "payee", "time": "timestamp", "features": ["amount"], "time_unit": "s"}
-    store = ingest(transactions, **columns, out=folder / "payments.store")
+    columns: dict[str, Any] = {"src": "payer", "dst": "payee", "time": "timestamp", "features": ["amount"]}
+    store = ingest(transactions, **columns, time_unit="s", out=folder / "payments.store")
     labels = read_labels(labels_file, store)
     config = read_config(None, [*QUICK, "train.epochs=1"])
     split = temporal_split(labels, store)
@@ -71,7 +71,7 @@ def busy_case() -> Case:
     return made_up_case(busy_store(40))
 
 
-def unavailable(reason: str) -> None:
+def unavailable(reason: str) -> NoReturn:
     """Skip, or fail where a browser is insisted on."""
     if os.environ.get("GTEA_BROWSER") == "on":
         pytest.fail(reason)
@@ -81,13 +81,14 @@ def unavailable(reason: str) -> None:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """A Chromium of this machine: the one that GTEA_CHROMIUM names, or the first on the PATH."""
-    playwright = pytest.importorskip("playwright.sync_api") if os.environ.get("GTEA_BROWSER") != "on" else None
-    if playwright is None:
-        import playwright.sync_api as playwright
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        unavailable("no playwright: pip install playwright")
     found = os.environ.get("GTEA_CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUMS)), None)
     if found is None:
         unavailable("no browser: GTEA_CHROMIUM is not set, and none of " + ", ".join(CHROMIUMS) + " is on the PATH")
-    with playwright.sync_playwright() as driver:
+    with sync_playwright() as driver:
         # A sandbox needs rights that containers do not give.
         started = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
         yield started

@@ -44,7 +44,10 @@ def test_rows_are_sorted_filtered_and_counted(visit: Visit, case_file: Path) -> 
     page = visit(case_file)
     assert shown_rows(page)[:3] == ["1", "2", "3"]
     page.get_by_role("button", name="Received").click()
-    keys = [float(key) for key in page.locator("tbody tr.row td:nth-child(6)").evaluate_all("e => e.map(x => x.dataset.key)")]
+    keys = [
+        float(key)
+        for key in page.locator("tbody tr.row td:nth-child(6)").evaluate_all("e => e.map(x => x.dataset.key)")
+    ]
     assert keys == sorted(keys, reverse=True)
     assert page.locator("th[aria-sort]").inner_text().strip() == "Received"
     page.get_by_role("button", name="Received").click()
@@ -140,7 +143,9 @@ def test_a_case_prints_on_a4(visit: Visit, case_file: Path) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_violation(visit: Visit, axe: str, case_file: Path, small_report: SmallReport, scheme: str) -> None:
+def test_axe_finds_no_violation(
+    visit: Visit, axe: str, case_file: Path, small_report: SmallReport, scheme: str
+) -> None:
     for path in (case_file, small_report.out / "index.html"):
         page = visit(path, color_scheme=scheme)
         assert violations(page, axe) == []

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gtea.explain.local_pass import LocalPass, Surroundings, changed_edge
+from gtea.explain.local_pass import EncodedView, LocalPass, changed_edge
 from gtea.features.alternatives import Alternatives, alternatives, num_events_of
 from gtea.features.node_features import HeadInputs, NodeFeatures
 from gtea.models.gtea import GTEANodeClassifier
@@ -42,7 +42,7 @@ class Effects(ABC):
     ends: Nodes
     """The end whose counterparty each is."""
 
-    def without(self, sets: Sequence[NDArray[np.integer]]) -> NDArray[np.float64]:  # type: ignore[type-arg]
+    def without(self, sets: Sequence[NDArray[np.integer[Any]]]) -> NDArray[np.float64]:
         """Probabilities without all dealings with some counterparties, [num_sets, num_classes].
 
         Args:
@@ -89,7 +89,7 @@ class Replay(Effects):
         if events:
             store = without_events(store, np.unique(np.concatenate(events)))
         if isinstance(self._model, NodeModel):
-            return self._model.probabilities(store, self._view.cut, self._subject)[0]
+            return np.asarray(self._model.probabilities(store, self._view.cut, self._subject)[0])
         (linked,) = self._model.probabilities(store, self._view.cut, self._subject[:1], self._subject[1:])
         return np.array([1 - linked, linked])
 
@@ -105,10 +105,10 @@ class EffectModel:
         self.inputs = HeadInputs(view, preprocessing.rank_inputs, preprocessing.neighbour_labels)
         self.tree_features = None
         if model.entry.has_trees:
-            same = preprocessing.tree_nodes is None
-            self.tree_features = self.features if same else NodeFeatures(view, preprocessing.tree_nodes)
+            trees = preprocessing.tree_nodes
+            self.tree_features = self.features if trees is None else NodeFeatures(view, trees)
         reader = HistoryReader(view, preprocessing, model.config.sampling.max_events)
-        self.around = Surroundings(model.gtea, reader, self.features, model.device)
+        self.around = EncodedView(model.gtea, reader, self.features, model.device)
 
     @staticmethod
     def supports(model: NodeModel | LinkModel) -> bool:
@@ -141,7 +141,7 @@ class AccountEffects(Effects):
     @property
     def weights(self) -> NDArray[np.float64]:
         """The attention weight of each counterparty."""
-        return np.bincount(self._partner_of, self._local.weights, minlength=len(self.partners))
+        return np.bincount(self._partner_of, self._local.weights, len(self.partners)).astype(np.float64)
 
     def _without(self, sets: list[Nodes]) -> NDArray[np.float64]:
         size = max(1, _EVENTS_AT_A_TIME // self._num_events)
@@ -215,9 +215,7 @@ class AccountEffects(Effects):
         head, tree = (None if rows is None else torch.from_numpy(rows).to(device) for rows in (joined, trees))
         return head, tree
 
-    def with_features(
-        self, x: NDArray[np.float32], trees: NDArray[np.float32] | None
-    ) -> NDArray[np.float64]:
+    def with_features(self, x: NDArray[np.float32], trees: NDArray[np.float32] | None) -> NDArray[np.float64]:
         """Probabilities with other features of the account itself, one row each.
 
         Args:
@@ -239,8 +237,13 @@ class AccountEffects(Effects):
             network = self._ready.network
             if not isinstance(network, HybridClassifier):
                 return torch.softmax(network.answer(z, *inputs).double(), 1)[0].numpy(), None
-            each, weights = network.each_answer(z.to(self._ready.model.device), *inputs)[0].double(), network.blend.weights
-            return each[0].exp().numpy(), torch.softmax(weights[1:] / weights[1:].sum().clamp(1e-9) @ each[1:], 0).numpy()
+            each, weights = (
+                network.each_answer(z.to(self._ready.model.device), *inputs)[0].double(),
+                network.blend.weights,
+            )
+            return each[0].exp().numpy(), torch.softmax(
+                weights[1:] / weights[1:].sum().clamp(1e-9) @ each[1:], 0
+            ).numpy()
 
     def features(self) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
         """What the network and the trees read of the account as it is, one row each."""
@@ -253,7 +256,7 @@ class AccountEffects(Effects):
     def _describe_alone(self, kept: NDArray[np.bool_], between: dict[int, Nodes]) -> None:
         """Describe the counterparties without the account, where a neighbour of the account still reads them."""
         local, ready = self._local, self._ready
-        if len(list(ready.around.layers)) < _NUM_LAYERS:
+        if len(ready.around.layers) < _NUM_LAYERS:
             return
         rows = ready.around.rows(local.attended(kept))
         read = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(row.neighbour for row in rows)]))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import NamedTuple
+from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from gtea.errors import UsageError
@@ -24,7 +26,8 @@ from gtea.explain.explanation import (
     ZeroWeight,
     log_odds,
 )
-from gtea.explain.own_statistics import MedianInputs, Population, statistic_effects
+from gtea.explain.own_statistics import AccountPopulation, MedianInputs, statistic_effects
+from gtea.models.model_folder import load_model
 from gtea.scoring.edge_cache import model_digest
 from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.store import Store
@@ -49,19 +52,25 @@ _MONEY = ("amount", "value", "sum", "price", "volume")
 Floats = NDArray[np.float64]
 
 
-class _Scored(NamedTuple):
-    """A subject with its effects."""
+@dataclass(frozen=True)
+class Scored:
+    """A subject with its score and what it would be without each counterparty."""
 
     effects: Effects
     column: int
     """The class whose probability is the score."""
     score: float
     without: Floats
-    """The score without each counterparty."""
+    _known: dict[bytes, float] = field(default_factory=dict)
 
     def scores(self, sets: Sequence[NDArray[np.int64]]) -> Floats:
-        """The scores without some sets of counterparties."""
-        return self.effects.without(sets)[:, self.column] if sets else np.empty(0)
+        """The scores without some sets of counterparties. Each set is computed once: few have few subsets."""
+        keys = [np.sort(some).tobytes() for some in sets]
+        new = {key: some for key, some in zip(keys, sets, strict=True) if key not in self._known}
+        if new:
+            found = self.effects.without(list(new.values()))[:, self.column]
+            self._known.update(zip(new, found.tolist(), strict=True))
+        return np.array([self._known[key] for key in keys])
 
     @property
     def raising(self) -> NDArray[np.int64]:
@@ -92,6 +101,15 @@ class Explainer:
         if isinstance(model, NodeModel) and EffectModel.supports(model):
             self._ready = EffectModel(model, self.view)
 
+    @staticmethod
+    def open(
+        model: Path, store: Path, device: torch.device, as_of: Instant | None = None, *, amount: str | None = None
+    ) -> Explainer:
+        """Open a model folder of either task and a store."""
+        saved = load_model(model)
+        kind = LinkModel if saved.config["task"] == "links" else NodeModel
+        return Explainer(kind(saved, device), Store.open(store), as_of, amount=amount)
+
     def explain(self, account: str, other: str | None = None) -> Explanation:
         """Explain an account or, with a link model, a pair.
 
@@ -103,7 +121,7 @@ class Explainer:
             raise UsageError(f"{account}: the model scores {what}.")
         names = [account] if other is None else [account, other]
         nodes = [self.store.node(name) for name in names]
-        scored = self._scored(nodes)
+        scored = self.scored(nodes)
         order = np.argsort(-np.abs(self._effects(scored)), kind="stable")
         num = min(CURVE_LENGTH, len(order))
         strongest = scored.raising
@@ -122,7 +140,7 @@ class Explainer:
             amount_column=self.amount,
             counterparties=tuple(self._counterparty(scored, int(i), rank) for rank, i in enumerate(order)),
             num_counterparties=len(order),
-            zero_weight=ZeroWeight(int(np.count_nonzero(self._weights(scored.effects) == 0))),
+            zero_weight=ZeroWeight(int(np.count_nonzero(self.weights(scored.effects) == 0))),
             own_statistics=self._own_statistics(scored, nodes[0]),
             what_if=self._what_if(scored) if self._is_alert(scored, scored.score, 0) else None,
             removal_curve=tuple(scored.scores([strongest[: i + 1] for i in range(num)]).tolist()),
@@ -131,19 +149,17 @@ class Explainer:
             data_digest=self.store.digest,
         )
 
-    def effects_on(self, account: str) -> AccountEffects | Replay:
-        """The effects on one account, for callers who want other sets removed."""
-        return self._effects_on([self.store.node(account)])
-
     def _effects_on(self, nodes: list[int]) -> AccountEffects | Replay:
         return Replay(self.model, self.view, nodes) if self._ready is None else self._ready.effects_on(nodes[0])
 
-    def _scored(self, nodes: list[int]) -> _Scored:
+    def scored(self, nodes: list[int]) -> Scored:
+        """The score of an account, or of a pair, by node numbers, and what it would be without each counterparty."""
         effects = self._effects_on(nodes)
         singles: list[NDArray[np.int64]] = list(np.arange(len(effects.partners))[:, None])
         table = effects.without([np.empty(0, dtype=np.int64), *singles])
         column = self._column(table[0])
-        return _Scored(effects, column, float(table[0, column]), table[1:, column])
+        known = {np.sort(some).tobytes(): float(row[column]) for some, row in zip(singles, table[1:], strict=True)}
+        return Scored(effects, column, float(table[0, column]), table[1:, column], known)
 
     def _column(self, probabilities: Floats) -> int:
         if isinstance(self.model, LinkModel) or self.model.positive is not None:
@@ -157,7 +173,7 @@ class Explainer:
     def _threshold(self) -> float | None:
         return None if self.model.threshold is None else self.model.threshold.value
 
-    def _is_alert(self, scored: _Scored, score: float, num_removed: int) -> bool:
+    def _is_alert(self, scored: Scored, score: float, num_removed: int) -> bool:
         """Whether a score is an alert. An account without any dealings is none."""
         return self._threshold is not None and score >= self._threshold and num_removed < len(scored.without)
 
@@ -165,26 +181,27 @@ class Explainer:
     def _model_digest(self) -> str:
         return model_digest(self.model.saved)
 
-    def _effects(self, scored: _Scored) -> Floats:
+    def _effects(self, scored: Scored) -> Floats:
         base = log_odds(scored.score)
         return np.array([base - log_odds(float(each)) for each in scored.without])
 
-    def _weights(self, effects: Effects) -> Floats:
+    def weights(self, effects: Effects) -> Floats:
+        """The attention weight of each counterparty; NaN for a model that is replayed."""
         return effects.weights if isinstance(effects, AccountEffects) else np.full(len(effects.partners), np.nan)
 
-    def _opinions(self, scored: _Scored) -> Opinions:
+    def _opinions(self, scored: Scored) -> Opinions:
         if not isinstance(scored.effects, AccountEffects):
             return Opinions(None, None)
         network, trees = scored.effects.opinions()
         return Opinions(float(network[scored.column]), None if trees is None else float(trees[scored.column]))
 
-    def _counterparty(self, scored: _Scored, i: int, rank: int) -> Counterparty:
+    def _counterparty(self, scored: Scored, i: int, rank: int) -> Counterparty:
         effects, store = scored.effects, self.store
         end, node = int(effects.ends[i]), int(effects.partners[i])
         events = events_between(self.view, end, node)
         events = events[np.argsort(store.arrays.event_time[events], kind="stable")]
         times, without = store.arrays.event_time[events], float(scored.without[i])
-        weight = float(self._weights(effects)[i])
+        weight = float(self.weights(effects)[i])
         return Counterparty(
             account=store.account(node),
             end=store.account(end),
@@ -212,14 +229,14 @@ class Explainer:
         column = self.store.features.index(self.amount)
         return float(self.store.arrays.event_features[chosen, column].sum(dtype=np.float64))
 
-    def _num_variants(self, scored: _Scored, i: int, most: int) -> int:
+    def _num_variants(self, scored: Scored, i: int, most: int) -> int:
         """How many alternatives are computed for one counterparty: fewer for one with very many events."""
         start, stop = self.view.slot_ranges(scored.effects.partners[i : i + 1])
         edges = self.store.arrays.slot_edge[start[0] : stop[0]]
         first, end = self.view.event_ranges(edges)
         return min(most, _MAX_EVENT_READS // max(1, int((end - first).sum())))
 
-    def _events(self, scored: _Scored, i: int, events: NDArray[np.int64]) -> tuple[EventEffect, ...]:
+    def _events(self, scored: Scored, i: int, events: NDArray[np.int64]) -> tuple[EventEffect, ...]:
         num = self._num_variants(scored, i, _MAX_EVENTS)
         chosen = events[len(events) - min(num, len(events)) :]
         if not len(chosen):
@@ -238,9 +255,9 @@ class Explainer:
             for event, sent, score in zip(chosen, self._is_sent(end, chosen), without, strict=True)
         )
 
-    def _bursts(self, scored: _Scored, i: int, events: NDArray[np.int64]) -> tuple[BurstEffect, ...]:
+    def _bursts(self, scored: Scored, i: int, events: NDArray[np.int64]) -> tuple[BurstEffect, ...]:
         times = self.store.arrays.event_time[events]
-        groups = bursts(times)
+        groups = _group(times)
         groups = sorted(sorted(groups, key=len, reverse=True)[: self._num_variants(scored, i, _MAX_BURSTS)], key=min)
         if not groups:
             return ()
@@ -259,12 +276,12 @@ class Explainer:
             for group, some, score in zip(groups, chosen, without, strict=True)
         )
 
-    def _random_curve(self, scored: _Scored, num: int) -> RandomCurve:
+    def _random_curve(self, scored: Scored, num: int) -> RandomCurve:
         sets = random_sets(len(scored.without), num)
         scores = scored.scores(sets).reshape(NUM_DRAWS, num)
         return RandomCurve(tuple(scores.mean(axis=0).tolist()), tuple(scores.std(axis=0).tolist()))
 
-    def _own_statistics(self, scored: _Scored, node: int) -> tuple[StatisticEffect, ...]:
+    def _own_statistics(self, scored: Scored, node: int) -> tuple[StatisticEffect, ...]:
         if self._ready is None or not isinstance(scored.effects, AccountEffects):
             return ()
         network, trees = self._medians
@@ -277,10 +294,10 @@ class Explainer:
         return statistic_effects(self._population, node, names, scores, scored.score, self.view)
 
     @cached_property
-    def _population(self) -> Population:
+    def _population(self) -> AccountPopulation:
         preprocessing = self.model.preprocessing
         kinds = (*preprocessing.nodes.kinds, *(preprocessing.tree_nodes.kinds if preprocessing.tree_nodes else ()))
-        return Population(self.view, kinds)
+        return AccountPopulation(self.view, kinds)
 
     @cached_property
     def _medians(self) -> tuple[MedianInputs, MedianInputs]:
@@ -288,7 +305,7 @@ class Explainer:
         trees = preprocessing.tree_nodes or preprocessing.nodes
         return MedianInputs.of(preprocessing.nodes, self._population), MedianInputs.of(trees, self._population)
 
-    def _what_if(self, scored: _Scored) -> WhatIf:
+    def _what_if(self, scored: Scored) -> WhatIf:
         found, score = self._greedy(scored)
         matters = np.flatnonzero(np.abs(scored.without - scored.score) > _MATTERS)
         # Every single counterparty has been tried: a set of two is the smallest if none is enough.
@@ -301,12 +318,12 @@ class Explainer:
         accounts = tuple(self.store.account(int(scored.effects.partners[i])) for i in found)
         return WhatIf(accounts, score, self._is_alert(scored, score, len(found)), proven)
 
-    def _greedy(self, scored: _Scored) -> tuple[NDArray[np.int64], float]:
+    def _greedy(self, scored: Scored) -> tuple[NDArray[np.int64], float]:
         """Remove the counterparty that lowers the score most, again and again, until there is no alert."""
         chosen, score = np.empty(0, dtype=np.int64), scored.score
         candidates = scored.raising[:_TRIED_AT_ONCE]
-        while self._is_alert(scored, score, len(chosen)) and len(candidates):
-            scores = scored.scores([np.append(chosen, i) for i in candidates]) if len(chosen) else scored.without[candidates]
+        while self._is_alert(scored, score, len(chosen)) and len(candidates) and len(chosen) < CURVE_LENGTH:
+            scores = scored.scores([np.append(chosen, i) for i in candidates])
             best = int(scores.argmin())
             chosen, score = np.append(chosen, candidates[best]), float(scores[best])
             candidates = np.delete(candidates, best)
@@ -314,7 +331,7 @@ class Explainer:
             return self._prefix(scored)
         return chosen, score
 
-    def _prefix(self, scored: _Scored) -> tuple[NDArray[np.int64], float]:
+    def _prefix(self, scored: Scored) -> tuple[NDArray[np.int64], float]:
         """The shortest prefix of those who raise the score, strongest first, without which there is no alert."""
         order = scored.raising
         low, high = 0, len(order)
@@ -327,9 +344,9 @@ class Explainer:
         return order[:high], float(scored.scores([order[:high]])[0])
 
     def _smallest(
-        self, scored: _Scored, matters: NDArray[np.int64], size: int
+        self, scored: Scored, matters: NDArray[np.int64], size: int
     ) -> tuple[NDArray[np.int64] | None, float]:
-        """The smallest set below a size without which there is no alert, of those that matter; None if there is none."""
+        """The smallest set below a size, of those that matter, without which there is no alert; or None."""
         for smaller in range(1, min(size, len(matters) + 1)):
             sets = [np.array(some) for some in combinations(matters.tolist(), smaller)]
             scores = scored.scores(sets)
@@ -339,7 +356,7 @@ class Explainer:
         return None, scored.score
 
 
-def bursts(times: NDArray[np.int64]) -> list[range]:
+def _group(times: NDArray[np.int64]) -> list[range]:
     """Groups of at least two events in quick succession: gaps are at most ten times the median gap.
 
     A history that is one group as a whole has no bursts.

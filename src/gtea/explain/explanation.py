@@ -1,7 +1,7 @@
 """An explanation: what an account's score would be, had parts of its dealings never happened. Ready for JSON.
 
-Scores are calibrated probabilities. An effect is in log-odds: the log-odds of the score minus those of the score without
-the part, so a positive effect raises the score.
+Scores are calibrated probabilities. An effect is in log-odds: the log-odds of the score minus those of the score
+without the part, so a positive effect raises the score.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _SMALLEST = 1e-12
 
 
 def log_odds(probability: float) -> float:
-    """log p / (1 - p), finite for every probability."""
+    """The logarithm of p / (1 - p), finite for every probability."""
     p = min(max(probability, _SMALLEST), 1 - _SMALLEST)
     return math.log(p / (1 - p))
 

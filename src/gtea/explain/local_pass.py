@@ -16,17 +16,19 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor, from_numpy
 
 from gtea.features.alternatives import Alternatives
 from gtea.features.node_features import NodeFeatures
 from gtea.nn.groups import DenseGroups, SegmentGroups
-from gtea.nn.model import GTEA
+from gtea.nn.model import GTEA, AggregationLayer
 from gtea.sampling.collate import HistoryReader
 from gtea.sampling.subgraph import full_subgraph
 from gtea.scoring.edge_pass import EdgePass
@@ -36,7 +38,7 @@ _CELLS = 1 << 21
 
 
 @dataclass(frozen=True)
-class Row:
+class AttendedRow:
     """The neighbours to which one node gives a weight, and layer 1's sum over them."""
 
     neighbour: NDArray[np.int64]
@@ -62,23 +64,23 @@ class ChangedEdge:
     partner_alpha_tilde: Tensor
 
 
-class Surroundings:
+class EncodedView:
     """What the network reads around accounts of one view, encoded once and kept for further accounts."""
 
     def __init__(self, gtea: GTEA, reader: HistoryReader, features: NodeFeatures, device: torch.device) -> None:
         self.graph, self.reader, self.device = reader.graph, reader, device
         self.edges = EdgePass(gtea.edge_encoder, reader, device)
         self.normaliser = gtea.normaliser
-        self.layers = copy.deepcopy(gtea.layers).cpu().double()
+        self.layers = [cast(AggregationLayer, layer) for layer in copy.deepcopy(gtea.layers).cpu().double()]
         self._gtea = gtea
         self._features = features
-        self._rows: dict[int, Row] = {}
+        self._rows: dict[int, AttendedRow] = {}
 
     def z_0(self, x: NDArray[np.float32]) -> Tensor:
         """z^(0) of nodes with features x."""
-        return self._gtea.initial_embeddings(torch.from_numpy(x)).double()
+        return self._gtea.initial_embeddings(from_numpy(x)).double()
 
-    def z_0_of(self, nodes: NDArray[np.integer]) -> Tensor:  # type: ignore[type-arg]
+    def z_0_of(self, nodes: NDArray[np.integer[Any]]) -> Tensor:
         """z^(0) of nodes as they are."""
         return self.z_0(self._features.rows(nodes.astype(np.int64)))
 
@@ -86,35 +88,35 @@ class Surroundings:
         """The slots of a node before the cut."""
         return full_subgraph(self.graph, np.array([node]), 1).slot
 
-    def rows(self, nodes: NDArray[np.int64]) -> list[Row]:
+    def rows(self, nodes: NDArray[np.int64]) -> list[AttendedRow]:
         """The rows of nodes, from the cache if possible."""
         new = np.array([node for node in nodes if int(node) not in self._rows], dtype=np.int64)
         if len(new):
             self._rows.update(zip(new.tolist(), self._read_rows(new), strict=True))
         return [self._rows[int(node)] for node in nodes]
 
-    def _read_rows(self, nodes: NDArray[np.int64]) -> list[Row]:
+    def _read_rows(self, nodes: NDArray[np.int64]) -> list[AttendedRow]:
         subgraph = full_subgraph(self.graph, nodes, 1)
         slot, seen_from = subgraph.slots_of(range(len(nodes)))
-        offset = torch.from_numpy(subgraph.offset)
+        offset = from_numpy(subgraph.offset)
         logits = self.edges.weigh(slot, seen_from, _ignore)
         alpha = self.normaliser(logits, SegmentGroups(offset, len(logits))).double()
         left = alpha.nonzero().squeeze(1).numpy()
         e_tilde = self.edges.embed(slot[left], seen_from[left], _ignore).double()
-        neighbour, alpha = subgraph.nodes[subgraph.neighbour[left]], alpha[torch.from_numpy(left)]
+        neighbour, alpha = subgraph.nodes[subgraph.neighbour[left]], alpha[from_numpy(left)]
         messages = self.layers[0].mlp_1(torch.cat([self.z_0_of(neighbour), e_tilde], 1)) * alpha[:, None]
         ends = np.searchsorted(left, subgraph.offset)
-        parts = (slice(int(start), int(stop)) for start, stop in zip(ends[:-1], ends[1:], strict=True))
-        return [Row(neighbour[part], e_tilde[part], alpha[part], messages[part].sum(0)) for part in parts]
+        parts = (slice(int(start), int(stop)) for start, stop in pairwise(ends))
+        return [AttendedRow(neighbour[part], e_tilde[part], alpha[part], messages[part].sum(0)) for part in parts]
 
 
 class LocalPass:
     """The embeddings of one account in alternative pasts."""
 
-    def __init__(self, around: Surroundings, node: int) -> None:
+    def __init__(self, around: EncodedView, node: int) -> None:
         self.node = node
         self._around = around
-        self._layers: Sequence[nn.Module] = list(around.layers)
+        self._layers = around.layers
         slots = around.slots_of(node)
         rows = around.edges.encode(slots, np.full(len(slots), node), _ignore)
         self.neighbour = around.graph.slot_neighbour[slots].astype(np.int64)
@@ -131,7 +133,7 @@ class LocalPass:
         partners: dict[int, NDArray[np.float32]],
         changed: Sequence[ChangedEdge] = (),
     ) -> Tensor:
-        """z of the account in each alternative, [num_alternatives, d_node].
+        """The embedding z of the account in each alternative, [num_alternatives, d_node].
 
         Args:
             kept: Which of the account's slots are left in each, [num_alternatives, num_slots].
@@ -163,12 +165,12 @@ class LocalPass:
             logits = logits.clone()
             for edge in changed:
                 logits[:, edge.slot] = edge.alpha_tilde
-            return np.asarray(self._around.normaliser(logits, DenseGroups(torch.from_numpy(kept))).numpy())
+            return np.asarray(self._around.normaliser(logits, DenseGroups(from_numpy(kept))).numpy())
         whole = torch.ones(1, kept.shape[1], dtype=torch.bool)
         base = self._around.normaliser(logits[:1], DenseGroups(whole)).numpy() if len(kept) else np.empty((0, 0))
         alpha = np.repeat(base, len(kept), axis=0)
         again = (~kept & (base != 0)).any(axis=1) if len(kept) else np.empty(0, dtype=bool)
-        mask = torch.from_numpy(kept[again])
+        mask = from_numpy(kept[again])
         alpha[again] = self._around.normaliser(logits[: len(mask)], DenseGroups(mask)).numpy()
         return alpha
 
@@ -189,12 +191,12 @@ class _Alternative:
         self._partners = {node: self._around.z_0(rows) for node, rows in partners.items()}
         alpha = base._attention(kept, changed)
         self._which, self._slot = np.nonzero(alpha)
-        self._alpha = torch.from_numpy(alpha[self._which, self._slot])
+        self._alpha = from_numpy(alpha[self._which, self._slot])
         self._neighbour = base.neighbour[self._slot]
-        self._e_tilde = base._e_tilde[torch.from_numpy(self._slot)]
+        self._e_tilde = base._e_tilde[from_numpy(self._slot)]
         for edge in changed:
             at = np.flatnonzero(self._slot == edge.slot)
-            self._e_tilde[torch.from_numpy(at)] = edge.e_tilde[torch.from_numpy(self._which[at])]
+            self._e_tilde[from_numpy(at)] = edge.e_tilde[from_numpy(self._which[at])]
         self._partner = changed[0].partner if changed and changed[0].partner != base.node else None
 
     def embed(self) -> Tensor:
@@ -204,7 +206,7 @@ class _Alternative:
                 z_near = self._nodes_1(z_own)
             messages = layer.mlp_1(torch.cat([z_near, self._e_tilde], 1)) * self._alpha[:, None]
             total = z_own.new_zeros(len(z_own), messages.shape[1])
-            total.index_add_(0, torch.from_numpy(self._which), messages)
+            total.index_add_(0, from_numpy(self._which), messages)
             z_own = layer.mlp_2(torch.cat([z_own, total], 1))
         return z_own
 
@@ -212,10 +214,10 @@ class _Alternative:
         """z^(0) of the neighbour of each entry."""
         z = self._around.z_0_of(self._neighbour)
         loop = np.flatnonzero(self._neighbour == self._base.node)
-        z[torch.from_numpy(loop)] = self._z_0[torch.from_numpy(self._which[loop])]
+        z[from_numpy(loop)] = self._z_0[from_numpy(self._which[loop])]
         if self._partner is not None:
             at = np.flatnonzero(self._neighbour == self._partner)
-            z[torch.from_numpy(at)] = self._partners[self._partner][torch.from_numpy(self._which[at])]
+            z[from_numpy(at)] = self._partners[self._partner][from_numpy(self._which[at])]
         return z
 
     def _nodes_1(self, z_own: Tensor) -> Tensor:
@@ -224,22 +226,24 @@ class _Alternative:
         rows = self._around.rows(near)
         pair, entry = np.unique(self._which * len(near) + place, return_inverse=True)
         which, place = np.divmod(pair, max(len(near), 1))
-        total = torch.stack([row.total for row in rows])[torch.from_numpy(place)] if rows else z_own.new_empty(0, 0)
+        total = torch.stack([row.total for row in rows])[from_numpy(place)] if rows else z_own.new_empty(0, 0)
         own = self._around.z_0_of(near[place])
         self._correct(total, rows, which, place)
         if self._partner is not None:
             at = np.flatnonzero(near[place] == self._partner)
-            alternatives = torch.from_numpy(which[at])
-            own[torch.from_numpy(at)] = self._partners[self._partner][alternatives]
-            total[torch.from_numpy(at)] = self._partner_total(self._partner)[alternatives]
+            alternatives = from_numpy(which[at])
+            own[from_numpy(at)] = self._partners[self._partner][alternatives]
+            total[from_numpy(at)] = self._partner_total(self._partner)[alternatives]
         if not len(pair):
             return z_own.new_empty(0, z_own.shape[1])
-        z = self._base._layers[0].mlp_2(torch.cat([own, total], 1))
+        z: Tensor = self._base._layers[0].mlp_2(torch.cat([own, total], 1))
         loop = np.flatnonzero(near[place] == self._base.node)
-        z[torch.from_numpy(loop)] = z_own[torch.from_numpy(which[loop])]
-        return z[torch.from_numpy(entry)]
+        z[from_numpy(loop)] = z_own[from_numpy(which[loop])]
+        return z[from_numpy(entry)]
 
-    def _correct(self, total: Tensor, rows: list[Row], which: NDArray[np.int64], place: NDArray[np.int64]) -> None:
+    def _correct(
+        self, total: Tensor, rows: list[AttendedRow], which: NDArray[np.int64], place: NDArray[np.int64]
+    ) -> None:
         """Correct layer 1's sums of the neighbours for what is new about the account and its counterparties."""
         message = self._base._layers[0].mlp_1
         new = {self._base.node: self._z_0, **self._partners}
@@ -260,12 +264,12 @@ class _Alternative:
             at_which, at_spot = np.nonzero(pairs >= 0)
             if for_all:
                 change = alpha[:, None] * (message(torch.cat([z.expand(len(spots), -1), e_tilde], 1)) - before)
-                change = change[torch.from_numpy(at_spot)]
+                change = change[from_numpy(at_spot)]
             else:
-                spot = torch.from_numpy(at_spot)
-                now = message(torch.cat([z[torch.from_numpy(at_which)], e_tilde[spot]], 1))
+                spot = from_numpy(at_spot)
+                now = message(torch.cat([z[from_numpy(at_which)], e_tilde[spot]], 1))
                 change = alpha[spot, None] * (now - before[spot])
-            total.index_add_(0, torch.from_numpy(pairs[at_which, at_spot]), change)
+            total.index_add_(0, from_numpy(pairs[at_which, at_spot]), change)
 
     def _concerned(self, node: int) -> NDArray[np.bool_] | None:
         """In which alternatives a node is another one than before; None if in all."""
@@ -282,27 +286,27 @@ class _Alternative:
         kept = torch.ones(len(self._kept), len(slots), dtype=torch.bool)
         for edge in self._changed:
             logits[:, edge.partner_slot] = edge.partner_alpha_tilde
-            kept[:, edge.partner_slot] = torch.from_numpy(edge.is_left)
+            kept[:, edge.partner_slot] = from_numpy(edge.is_left)
         alpha = around.normaliser(logits, DenseGroups(kept))
         which, slot = (each.numpy() for each in alpha.nonzero(as_tuple=True))
         used, place = np.unique(slot, return_inverse=True)
-        e_tilde = around.edges.embed(slots[used], seen_from[used], _ignore).double()[torch.from_numpy(place)]
+        e_tilde = around.edges.embed(slots[used], seen_from[used], _ignore).double()[from_numpy(place)]
         for edge in self._changed:
             at = np.flatnonzero(slot == edge.partner_slot)
-            e_tilde[torch.from_numpy(at)] = edge.partner_e_tilde[torch.from_numpy(which[at])]
+            e_tilde[from_numpy(at)] = edge.partner_e_tilde[from_numpy(which[at])]
         neighbour = around.graph.slot_neighbour[slots[slot]].astype(np.int64)
         z = around.z_0_of(neighbour)
         for changed_node, rows in ((self._base.node, self._z_0), (node, self._partners[node])):
             at = np.flatnonzero(neighbour == changed_node)
-            z[torch.from_numpy(at)] = rows[torch.from_numpy(which[at])]
-        weights = alpha[torch.from_numpy(which), torch.from_numpy(slot)]
+            z[from_numpy(at)] = rows[from_numpy(which[at])]
+        weights = alpha[from_numpy(which), from_numpy(slot)]
         messages = self._base._layers[0].mlp_1(torch.cat([z, e_tilde], 1)) * weights[:, None]
         total = z.new_zeros(len(self._kept), messages.shape[1])
-        return total.index_add_(0, torch.from_numpy(which), messages)
+        return total.index_add_(0, from_numpy(which), messages)
 
 
 @torch.inference_mode()
-def changed_edge(around: Surroundings, edge: int, own: Alternatives, other: Alternatives) -> ChangedEdge:
+def changed_edge(around: EncodedView, edge: int, own: Alternatives, other: Alternatives) -> ChangedEdge:
     """Encode one edge with the events that are left of it in each alternative, as seen from both ends.
 
     Args:
@@ -315,13 +319,11 @@ def changed_edge(around: Surroundings, edge: int, own: Alternatives, other: Alte
     )
     is_left, e_tilde, alpha_tilde = _encode_left(around, edge, own, partner)
     _, partner_e_tilde, partner_alpha_tilde = _encode_left(around, edge, other, node)
-    return ChangedEdge(
-        slot, partner, partner_slot, is_left, e_tilde, alpha_tilde, partner_e_tilde, partner_alpha_tilde
-    )
+    return ChangedEdge(slot, partner, partner_slot, is_left, e_tilde, alpha_tilde, partner_e_tilde, partner_alpha_tilde)
 
 
 def _encode_left(
-    around: Surroundings, edge: int, ends: Alternatives, far: int
+    around: EncodedView, edge: int, ends: Alternatives, far: int
 ) -> tuple[NDArray[np.bool_], Tensor, Tensor]:
     """Whether the edge has an event left in each alternative, and its encodings; zeros where it has none."""
     graph, near = ends.graph, int(ends.original[0])
@@ -336,7 +338,7 @@ def _encode_left(
     encoder = around.edges.encoder
     e_tilde, alpha_tilde = torch.zeros(len(found), encoder.d_edge).double(), torch.zeros(len(found)).double()
     if is_left.any():
-        places = torch.from_numpy(np.flatnonzero(is_left))
+        places = from_numpy(np.flatnonzero(is_left))
         encoded = encoder(around.reader.read_in(graph, found[is_left], ends.nodes[is_left]).to(around.device))
         e_tilde[places], alpha_tilde[places] = (each.cpu().double() for each in encoded)
     return is_left, e_tilde, alpha_tilde
@@ -344,10 +346,13 @@ def _encode_left(
 
 def _part(changed: ChangedEdge, some: slice) -> ChangedEdge:
     """The same edge in some of the alternatives."""
-    columns = (changed.is_left, changed.e_tilde, changed.alpha_tilde)
-    partner = (changed.partner_e_tilde, changed.partner_alpha_tilde)
-    return ChangedEdge(
-        changed.slot, changed.partner, changed.partner_slot, *(each[some] for each in (*columns, *partner))
+    return replace(
+        changed,
+        is_left=changed.is_left[some],
+        e_tilde=changed.e_tilde[some],
+        alpha_tilde=changed.alpha_tilde[some],
+        partner_e_tilde=changed.partner_e_tilde[some],
+        partner_alpha_tilde=changed.partner_alpha_tilde[some],
     )
 
 

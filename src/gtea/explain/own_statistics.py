@@ -22,11 +22,11 @@ from gtea.store.view import View
 
 _MAX_ACCOUNTS = 10_000
 _KINDS = ("statistics", "partners", "rhythm")
-NUM_NAMED = 6
+_NUM_NAMED = 6
 """How many statistics an explanation names."""
 
 
-class Population:
+class AccountPopulation:
     """The statistics of accounts with events before the cut: all, or ten thousand evenly spaced ones."""
 
     def __init__(self, view: View, kinds: tuple[str, ...]) -> None:
@@ -70,7 +70,7 @@ class MedianInputs:
     values: dict[str, float]
 
     @staticmethod
-    def of(nodes: NodePreprocessing, population: Population) -> MedianInputs:
+    def of(nodes: NodePreprocessing, population: AccountPopulation) -> MedianInputs:
         """The medians of a population as the model reads them."""
         at = {name: i for i, name in enumerate(population.names)}
         values: dict[str, float] = {}
@@ -91,7 +91,12 @@ class MedianInputs:
 
 
 def statistic_effects(
-    population: Population, node: int, names: tuple[str, ...], scores: NDArray[np.float64], score: float, view: View
+    population: AccountPopulation,
+    node: int,
+    names: tuple[str, ...],
+    scores: NDArray[np.float64],
+    score: float,
+    view: View,
 ) -> tuple[StatisticEffect, ...]:
     """The statistics that move the score most, the strongest first.
 
@@ -106,7 +111,7 @@ def statistic_effects(
     effects = np.array([log_odds(score) - log_odds(float(each)) for each in scores])
     steps = view.store.unit == "step"
     found = []
-    for i in np.argsort(-np.abs(effects), kind="stable")[:NUM_NAMED]:
+    for i in np.argsort(-np.abs(effects), kind="stable")[:_NUM_NAMED]:
         name = names[i]
         if effects[i] == 0:
             break

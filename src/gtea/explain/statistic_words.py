@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 _SIDES = {"out": "sent", "in": "received", "both": "sent or received"}
 _PARTNERS = {"out": "those it pays", "in": "those who pay it", "both": "its counterparties"}
+_BURSTY = 0.3
 _UNITS = (("years", 365.25 * 86_400), ("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0), ("seconds", 1.0))
 
 
@@ -21,6 +22,8 @@ def sentence(name: str, values: Mapping[str, float], percentile: float, features
         steps: Whether times are counted in steps.
     """
     words = _words(name, values, features, steps)
+    if name.startswith("left_") and "forwards" in words:
+        percentile = 100 - percentile  # the statistic is what is left
     if percentile >= 50:
         return f"{words}; more than {_percent(percentile)} of accounts"
     return f"{words}; less than {_percent(100 - percentile)} of accounts"
@@ -84,7 +87,7 @@ def _of_partners(rest: str, value: float, features: tuple[str, ...]) -> str:
         "events_mean": f"{who} have {_number(math.expm1(value))} events, typically",
         "sent_mean": f"{who} sent {_percent(100 * value)} of their own events",
         "top_share": f"the largest of {who} has {_percent(100 * value)} of the events",
-        "concentration": f"its events with {who} are as concentrated as with {_number(1 / max(value, 1e-9))} equal ones",
+        "concentration": f"{_number(1 / max(value, 1e-9))} of {who} have most of its events, so to speak",
     }
     if kind in wording:
         return wording[kind]
@@ -98,9 +101,15 @@ def _of_rhythm(rest: str, value: float, features: tuple[str, ...], steps: bool) 
     unit = "step" if steps else "day"
     if rest == "hold_mean":
         held = _time(math.expm1(value), steps)
-        return "sends nothing after it has received something" if value < 0 else f"sends {held} after receiving, typically"
+        return (
+            "sends nothing after it has received something" if value < 0 else f"sends {held} after receiving, typically"
+        )
     if rest == "hold_min":
-        return "sends nothing after it has received something" if value < 0 else f"sends {_time(value, steps)} after receiving, at the fastest"
+        return (
+            "sends nothing after it has received something"
+            if value < 0
+            else f"sends {_time(value, steps)} after receiving, at the fastest"
+        )
     if rest == "alternation":
         return f"changes between sending and receiving in {_percent(100 * value)} of its events"
     if rest in ("day_cos", "day_sin"):
@@ -109,14 +118,18 @@ def _of_rhythm(rest: str, value: float, features: tuple[str, ...], steps: bool) 
         feature = rest.removesuffix("_passed")
         if value < 0:
             return f"never sends {feature} after it has received some"
-        return f"what it sends differs from what it received before by a factor of {_number(math.exp(value))} in {feature}"
+        return (
+            f"what it sends differs from what it received before by a factor of {_number(math.exp(value))} in {feature}"
+        )
     side, _, kind = rest.partition("_")
     done = _SIDES[side]
+    manner = "in bursts" if value > _BURSTY else "evenly" if value < -_BURSTY else "as by chance"
+    when = "late" if value > 0.5 else "early"
     wording = {
         "rate": f"{_number(value)} events {done} per {unit}",
-        "burstiness": f"its events {done} come {'in bursts' if value > 0.3 else 'evenly' if value < -0.3 else 'as by chance'} (burstiness {value:.2f})",
+        "burstiness": f"its events {done} come {manner} (burstiness {value:.2f})",
         "busiest": f"{_percent(100 * value)} of its events {done} are in the busiest tenth of their time",
-        "trend": f"its events {done} lie {'late' if value > 0.5 else 'early'} in its time ({_percent(100 * value)} on average)",
+        "trend": f"its events {done} lie {when} in its time ({_percent(100 * value)} on average)",
     }
     if kind in wording:
         return wording[kind]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,20 +58,43 @@ def alternatives(view: View, original: NDArray[np.int64], left_out: list[NDArray
     graph = graph_of(view)
     num_nodes = len(graph.node_offset) - 1
     stops = np.cumsum([len(rows) for rows in left_out], dtype=np.int64)
-    *made, order, moved = _copies(graph, original, np.concatenate([np.zeros(1, dtype=np.int64), stops]), np.concatenate(left_out))
+    made = _copies(graph, original, np.concatenate([np.zeros(1, dtype=np.int64), stops]), np.concatenate(left_out))
     offset = np.zeros(num_nodes + len(original) + 1, dtype=np.int64)
-    offset[num_nodes + 1 :] = made[0]
-    arrays = (offset, *made[1:], order)
-    for array in arrays:
+    offset[num_nodes + 1 :] = made.ends
+    order = UNKNOWN_ORDER if made.moved else made.order
+    arrays = made[1:-2]
+    for array in (offset, *arrays, order):
         array.flags.writeable = False  # as if mapped: compiled code is compiled anew for arrays that can be written
-    known = UNKNOWN_ORDER if moved else order
     copies = num_nodes + np.arange(len(original))
-    return Alternatives(Graph(graph.cut, *arrays[:-1]), copies, original, known, view.store)
+    return Alternatives(Graph(graph.cut, offset, *arrays), copies, original, order, view.store)
 
 
 def num_events_of(graph: Graph, node: int) -> int:
     """The number of events of a node before the cut."""
     return int(_num_events(graph, node))
+
+
+class _Copies(NamedTuple):
+    """The arrays of ``Graph`` of the copies alone."""
+
+    ends: NDArray[np.int64]
+    """Where the slots of each end, as in ``node_offset[1:]``."""
+    slot_neighbour: NDArray[np.int32]
+    slot_edge: NDArray[np.int64]
+    slot_first_time: NDArray[np.int64]
+    edge_a: NDArray[np.int32]
+    edge_b: NDArray[np.int32]
+    edge_offset: NDArray[np.int64]
+    edge_first_time: NDArray[np.int64]
+    edge_last_time: NDArray[np.int64]
+    event_time: NDArray[np.int64]
+    event_reverse: NDArray[np.uint8]
+    event_features: NDArray[np.float32]
+    event_categories: NDArray[np.int32]
+    order: NDArray[np.int64]
+    """The order in time of each one's events."""
+    moved: bool
+    """Whether a slot has moved, which makes the order useless."""
 
 
 @jit
@@ -86,27 +110,7 @@ def _num_events(graph: Graph, node: int) -> int:
 @jit
 def _copies(
     graph: Graph, original: NDArray[np.int64], offset: NDArray[np.int64], left_out: NDArray[np.int64]
-) -> tuple[
-    NDArray[np.int64],
-    NDArray[np.int32],
-    NDArray[np.int64],
-    NDArray[np.int64],
-    NDArray[np.int32],
-    NDArray[np.int32],
-    NDArray[np.int64],
-    NDArray[np.int64],
-    NDArray[np.int64],
-    NDArray[np.int64],
-    NDArray[np.uint8],
-    NDArray[np.float32],
-    NDArray[np.int32],
-    NDArray[np.int64],
-    bool,
-]:
-    """The arrays of ``Graph`` of the copies alone: the ends of their slots first, as in ``node_offset[1:]``.
-
-    Last the order in time of each one's events, and whether a slot has moved, which makes it useless.
-    """
+) -> _Copies:
     num_slots, num_events = 0, 0
     for node in original:
         start, stop = visible_slots(graph, node)
@@ -123,12 +127,12 @@ def _copies(
     categories = np.empty((num_events, graph.event_categories.shape[1]), dtype=np.int32)
     is_out = np.zeros(len(graph.event_time), dtype=np.bool_)
     slots, events, moved = 0, 0, False
-    order, sorted_of = np.empty(num_events, dtype=np.int64), -1
+    order, sorted_of = np.empty(num_events, dtype=np.int64), np.int64(-1)
     own_order, place = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     for i in range(len(original)):
         node, copy = original[i], len(graph.node_offset) - 1 + i
         if node != sorted_of:
-            own_order, sorted_of = _time_order(graph, node), node
+            own_order, sorted_of = _time_order(graph, node), np.int64(node)
             place = np.empty(len(own_order), dtype=np.int64)
         for row in left_out[offset[i] : offset[i + 1]]:
             is_out[row] = True
@@ -160,16 +164,16 @@ def _copies(
             edge_offset[slots] = events
         moved |= _order_slots(begin, slots, neighbour, edges, first_time, numbers)
         filled = first_event
-        for event in own_order:
-            if place[event] >= 0:
-                order[filled] = place[event]
+        for ranked in own_order:
+            if place[ranked] >= 0:
+                order[filled] = place[ranked]
                 filled += 1
         ends[i] = slots
         for row in left_out[offset[i] : offset[i + 1]]:
             is_out[row] = False
     edge_first = np.empty(slots, dtype=np.int64)
     edge_first[edges[:slots]] = first_time[:slots]
-    return (
+    return _Copies(
         ends,
         neighbour[:slots].copy(),
         edges[:slots].copy(),

@@ -236,9 +236,7 @@ class HeadInputs:
         """The same of alternatives to accounts; see ``NodeFeatures.compute_in``."""
         return None if self._labels is None else np.sqrt(self._labels.rows_in(accounts, partner)).astype(np.float32)
 
-    def joined(
-        self, features: NDArray[np.float32], shares: NDArray[np.float32] | None
-    ) -> NDArray[np.float32] | None:
+    def joined(self, features: NDArray[np.float32], shares: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
         """Rows of these features and neighbour label columns; None if the model has no head inputs."""
         parts = [] if self._ranks is None else [self._ranks.transform(features)]
         if shares is not None:

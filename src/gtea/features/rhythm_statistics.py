@@ -112,9 +112,7 @@ def _fill(
 
 
 @jit
-def _read(
-    graph: Graph, node: int, order: NDArray[np.int64], times: NDArray[np.int64], codes: NDArray[np.int64]
-) -> int:
+def _read(graph: Graph, node: int, order: NDArray[np.int64], times: NDArray[np.int64], codes: NDArray[np.int64]) -> int:
     """Fill the times and codes of a node's events in time order. A code is the event's number times 4, plus its side.
 
     Returns the number of events. If there is no room for them, nothing else is of use.

@@ -117,7 +117,6 @@ class HybridClassifier(GTEANodeClassifier, Hybrid):
         return rows[:, : self._d_own] if name == "tree" and self._d_own else rows
 
 
-
 class HybridPredictor(GTEALinkNetwork, Hybrid):
     """Link logits of pairs. In training mode, the network alone: the trees are fitted first."""
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from gtea.explain.explainer import Explainer
-from gtea.report.case import Case, case_of
+from gtea.report.case import case_of
 from gtea.report.case_page import Place, render_case
 from gtea.report.common_facts import CommonFacts
 from gtea.report.exports import FILES, ExportOptions, write_exports
@@ -37,6 +37,8 @@ class CaseRequest:
     common: CommonFacts
     exports: ExportOptions | None
     """None if no files are wanted beside the pages."""
+    amount: str | None
+    """The event feature that is summed up as received and sent; None for one whose name says so."""
 
     def to_json(self) -> dict[str, Any]:
         """For a worker."""
@@ -62,7 +64,7 @@ class CaseWriter:
     def __init__(self, request: CaseRequest, model: NodeModel, store: Store) -> None:
         self._request = request
         self._store = store
-        self._explainer = Explainer(model, store, request.cut)
+        self._explainer = Explainer(model, store, request.cut, amount=request.amount)
         self._labels = KnownLabels(store, model.preprocessing.neighbour_labels)
 
     def write(self, node: int, rank: int, number: int) -> IndexRow:
@@ -72,7 +74,8 @@ class CaseWriter:
             rank: Its place among all accounts.
             number: Its place in the report.
         """
-        case = self.case(node, rank, number)
+        explanation = self._explainer.explain(self._store.account(node))
+        case = case_of(self._request.common, self._labels, explanation, self._store, rank, number)
         request = self._request
         place = Place(number, request.num_cases, len(str(request.num_cases)))
         out, links = Path(request.out), []
@@ -82,11 +85,6 @@ class CaseWriter:
             links = [f"{folder}/{name}" for name in FILES]
         write_text(out / place.file(number), render_case(case, place, links))
         return index_row(case, request.window)
-
-    def case(self, node: int, rank: int, number: int = 1) -> Case:
-        """Explain an account and read what it did."""
-        explanation = self._explainer.explain(self._store.account(node))
-        return case_of(self._request.common, self._labels, explanation, self._store, rank, number)
 
 
 def open_writer(request: CaseRequest) -> CaseWriter:

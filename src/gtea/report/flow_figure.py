@@ -86,12 +86,13 @@ def draw_flow(flow: Flow) -> Markup:
     sides = [sorted((n for n in flow.nodes if n.pays == (s == 0)), key=lambda n: -n.effect) for s in (0, 1)]
     largest_effect = max((abs(node.effect) for node in flow.nodes), default=0.0) or 1.0
     largest_amount = max((abs(node.amount) for node in flow.nodes), default=0.0) or 1.0
-    tall = max(_needed(side, others) for side, others in zip(sides, flow.others, strict=True))
+    others = [_thick(flow.other_width[s]) + _GAP if flow.others[s] else 0.0 for s in (0, 1)]
+    tall = max(_needed(side, room) for side, room in zip(sides, others, strict=True))
     layout = _Layout(height=tall + _TOP + 10)
     ribbons: list[tuple[float, Markup]] = []
     nodes: list[Markup] = []
     for s, side in enumerate(sides):
-        at = _TOP + (tall - _needed(side, flow.others[s])) / 2
+        at = _TOP + (tall - _needed(side, others[s])) / 2
         bundle = sum(_thick(node.width) for node in side) + (_thick(flow.other_width[s]) if flow.others[s] else 0)
         inner = _TOP + tall / 2 - bundle / 2
         for node in side:
@@ -106,9 +107,9 @@ def draw_flow(flow: Flow) -> Markup:
         if flow.others[s]:
             thick = _thick(flow.other_width[s])
             ribbons.append(
-                (thick, _curve(s, at + _GAP / 2, inner + thick / 2, thick, class_="ribbon rest", opacity=0.3))
+                (thick, _curve(s, at + others[s] / 2, inner + thick / 2, thick, class_="ribbon rest", opacity=0.3))
             )
-            nodes.append(_others(flow.others[s], s, at + _GAP / 2))
+            nodes.append(_others(flow.others[s], s, at + others[s] / 2))
     thick_first = [ribbon for _, ribbon in sorted(ribbons, key=lambda pair: -pair[0])]
     parts = [*_titles(sides, flow.others), *_ties(flow, layout), *_contacts(flow, layout), *thick_first]
     parts += [_me(flow.account, _TOP + tall / 2, tall), *nodes]
@@ -124,8 +125,9 @@ def _room(node: FlowNode) -> float:
     return max(_GAP, min(_thick(node.width), _RIBBONS) + 4)
 
 
-def _needed(side: Sequence[FlowNode], others: int) -> float:
-    return max(sum(map(_room, side)) + (_GAP if others else 0), 120.0)
+def _needed(side: Sequence[FlowNode], others: float) -> float:
+    """How tall a side is, with the ribbon of the others."""
+    return max(sum(map(_room, side)) + others, 120.0)
 
 
 def _titles(sides: Sequence[Sequence[FlowNode]], others: tuple[int, int]) -> list[Markup]:

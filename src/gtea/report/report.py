@@ -12,6 +12,9 @@ import numpy as np
 import torch
 
 from gtea.errors import UsageError
+from gtea.explain.explainer import Explainer
+from gtea.explain.explanation import Explanation
+from gtea.report.case import case_of
 from gtea.report.case_page import Place, render_case
 from gtea.report.case_writer import CaseRequest, CaseWriter, write_text
 from gtea.report.clock import Clock
@@ -21,6 +24,7 @@ from gtea.report.exports import FILES, ExportOptions
 from gtea.report.focus import shortest_window
 from gtea.report.index_page import render_index
 from gtea.report.index_row import IndexRow
+from gtea.report.known_labels import KnownLabels
 from gtea.report.page_workers import Job, write_pages
 from gtea.report.ranking import Ranking, ranked
 from gtea.runtime.files import write_json
@@ -45,6 +49,8 @@ class ReportOptions:
     """A table of accounts to choose from; None for all."""
     exports: ExportOptions | None = field(default_factory=ExportOptions)
     """None for pages alone."""
+    amount: str | None = None
+    """The event feature that is summed up as received and sent; None for one whose name says so."""
     jobs: int = 1
     """How many processes write pages."""
 
@@ -90,29 +96,21 @@ def write_report(
 
 
 def write_single_case(
-    model: Path,
-    store: Path,
-    account: str,
-    out: Path,
-    *,
-    as_of: str | None = None,
-    device: torch.device,
-    progress: Progress = no_progress,
+    explainer: Explainer, explanation: Explanation, model_path: Path, out: Path, progress: Progress = no_progress
 ) -> None:
-    """Write the page of one account, which stands alone. All accounts are scored, to say where it stands."""
-    opened, ready = Store.open(store), NodeModel.open(model, device)
-    view = opened.as_of(as_of)
-    node = opened.node(account)
-    if not view.has_events(np.array([node]))[0]:
+    """Write the page of an account that was explained, alone. All accounts are scored, to say where it stands."""
+    model, store, view = explainer.model, explainer.store, explainer.view
+    assert isinstance(model, NodeModel), "the page is about one account"
+    if not explanation.active:
         raise UsageError(
-            f"{account}: has no event before {opened.date(view.cut)}: there is nothing to explain. Try a later time."
+            f"{explanation.account}: has no event before {explanation.as_of}, so there is nothing to show. "
+            "Try a later --as-of."
         )
-    ranking = rank_accounts(ready, view, progress)
-    rank = ranking.rank(node)
-    request = _request(ready, model, store, view, ranking, [(node, rank)], out.parent, ReportOptions(exports=None))
-    progress("explaining", None)
-    case = CaseWriter(request, ready, opened).case(node, rank)
-    write_text(out, render_case(case))
+    ranking = rank_accounts(model, view, progress)
+    rank = ranking.rank(store.node(explanation.account))
+    common = common_facts(model, model_path.name, store.path.name, ranking, ranking.scores[rank - 1 : rank])
+    labels = KnownLabels(store, model.preprocessing.neighbour_labels)
+    write_text(out, render_case(case_of(common, labels, explanation, store, rank)))
 
 
 def rank_accounts(model: NodeModel, view: View, progress: Progress = no_progress) -> Ranking:
@@ -157,6 +155,7 @@ def _request(
         _window(view, [node for node, _ in chosen]),
         common_facts(model, model_path.name, store_path.name, ranking, scores),
         options.exports,
+        options.amount,
     )
 
 

@@ -11,8 +11,8 @@ _FEW = 4
 """Up to so many events are told by number and time: 3 in 8 h."""
 _EVEN = 0.25
 """Gaps are regular if the middle half of them differ from the median by less than this share."""
-_BURST = 0.02
-"""A gap within a burst is shorter than this share of the whole time."""
+_BURSTY = 0.3
+"""The burstiness of Goh and Barabási from which on a rhythm is called so: 0 for events at random, 1 at most."""
 
 
 def rhythm_text(times: NDArray[np.int64], clock: Clock) -> str:
@@ -28,4 +28,5 @@ def rhythm_text(times: NDArray[np.int64], clock: Clock) -> str:
     low, middle, high = np.percentile(gaps, [25, 50, 75])
     if middle > 0 and high - low <= 2 * _EVEN * middle and gaps.max() <= 3 * middle:
         return f"every {clock.short_span(middle)}"
-    return "in bursts" if np.mean(gaps <= _BURST * span) >= 0.5 else "irregular"
+    burstiness = (gaps.std() - gaps.mean()) / (gaps.std() + gaps.mean())
+    return "in bursts" if burstiness >= _BURSTY else "irregular"
