@@ -68,7 +68,7 @@ def test_a_row_opens_and_its_ribbon_lights_up(visit: Visit, case_file: Path) -> 
     assert page.locator(".flow.lit .ribbon.on").count() == 1
     row.click()
     more = page.locator("tr.more")
-    assert row.locator("td.id").get_attribute("title") in more.inner_text()
+    assert str(row.locator("td.id").get_attribute("title")) in more.inner_text()
     page.locator(".flow .node").last.click()
     assert page.locator("tr.row.picked").count() == 1
     assert page.locator("tr.more").count() == 1

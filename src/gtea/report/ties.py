@@ -48,11 +48,11 @@ def _edges_between(graph: Graph, view: View, a: int, b: int) -> list[int]:
 
 
 def ties_between(view: View, nodes: Sequence[int]) -> list[tuple[int, int]]:
-    """The pairs of nodes that dealt with each other before the cut, as places in the list."""
+    """The pairs of nodes that dealt with each other before the cut, as places in the list; none with itself."""
     place = {node: number for number, node in enumerate(nodes)}
     arrays, edges = view.arrays, edges_among(view, nodes)
     ends = [(place[int(arrays.edge_a[edge])], place[int(arrays.edge_b[edge])]) for edge in edges]
-    return sorted({(min(pair), max(pair)) for pair in ends})
+    return sorted({(min(pair), max(pair)) for pair in ends if pair[0] != pair[1]})
 
 
 def shared_contacts(view: View, node: int, nodes: Sequence[int], most: int = _CONTACTS) -> list[Contact]:
