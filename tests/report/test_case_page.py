@@ -49,14 +49,14 @@ def test_labels_that_the_model_knows_are_tagged() -> None:
 
 
 def test_steps_have_no_weekdays_and_models_without_attention_no_weights() -> None:
-    store = store_in_memory(["me", "a", "b"], ["a", "me", "me"], [1, 2, 3])
+    store = store_in_memory(["me", "a", "b"], ["a", "me", "me"], [1, 2, 3], unit="step")
     explanation = explained(store)
     bare = tuple(dataclasses.replace(each, weight=None) for each in explanation.counterparties)
     explanation = dataclasses.replace(explanation, counterparties=bare)
     page = render_case(case_of(made_up_case(store).common, KnownLabels(store, None), explanation, store, 1))
     assert "When it happens" not in page
     assert "share of all effects" in page
-    assert '<td class="weight">–</td>' in page
+    assert '<td class="weight">\N{EN DASH}</td>' in page
 
 
 def test_no_page_is_larger_than_a_megabyte() -> None:

@@ -23,5 +23,5 @@ def test_all_that_passed_between_any_two_of_them() -> None:
 
 
 def test_without_amounts_edges_have_none() -> None:
-    network = ego_network(made_up_case(store_in_memory(["me"], ["a"], [1])))
+    network = ego_network(made_up_case(store_in_memory(["me"], ["a"], [1], unit="step")))
     assert network.edges == (EgoEdge(0, 1, 1, None, "1", "1"),)

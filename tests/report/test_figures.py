@@ -16,12 +16,12 @@ def test_no_score_claims_certainty(score: float, text: str) -> None:
 @pytest.mark.parametrize(
     ("amount", "text"),
     [
-        (None, "–"),
+        (None, "\N{EN DASH}"),
         (0.0, "0"),
         (3.14159, "3.14"),
         (1234.5, "1,234"),
         (0.0123, "0.012"),
-        (-20.0, "−20.00"),
+        (-20.0, "\N{MINUS SIGN}20.00"),
         (2e16, "2.00e+16"),
         (float("inf"), "inf"),
     ],
@@ -40,4 +40,4 @@ def test_numbers_in_sentences() -> None:
         "0 %", "< 0.1 %", "0.4 %", "50 %", "99.6 %", "100 %",
     ]  # fmt: skip
     assert [listed(list(words)) for words in ("", "a", "ab", "abc")] == ["", "a", "a and b", "a, b and c"]
-    assert [effect_text(effect) for effect in (1.234, -0.5)] == ["+1.23", "−0.50"]
+    assert [effect_text(effect) for effect in (1.234, -0.5)] == ["+1.23", "\N{MINUS SIGN}0.50"]

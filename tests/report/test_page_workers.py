@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,6 @@ from tests.report.conftest import SmallReport
 from tests.report.test_page_worker import request_for
 
 from gtea.errors import ModelError, StoreError
-from gtea.report import page_workers
 from gtea.report.page_workers import write_pages
 
 JOBS = [{"node": node, "rank": node + 1, "number": node + 1} for node in range(3)]
@@ -31,8 +31,6 @@ def test_an_error_in_a_process_is_raised_here(small_report: SmallReport, tmp_pat
 def test_a_process_that_dies_is_reported(
     monkeypatch: pytest.MonkeyPatch, small_report: SmallReport, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(page_workers.sys, "executable", "/bin/false")
-    with pytest.raises(
-        StoreError, match="a process that writes pages ended with code 1. If memory ran out, try --jobs 1"
-    ):
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(StoreError, match=r"pages ended with code 1\. If memory ran out, try --jobs 1\."):
         list(write_pages(request_for(small_report, tmp_path), JOBS, 2))

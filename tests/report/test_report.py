@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -20,11 +21,9 @@ Run = Callable[..., Any]
 
 def test_pages_of_the_highest_scores_named_by_rank(small_report: SmallReport) -> None:
     out, record = small_report.out, small_report.record
-    model = NodeModel.open(small_report.model, CPU)
-    scores = model.scores(
-        model.probabilities(small_report.store, small_report.store.end, np.arange(small_report.store.num_nodes))
-    )
-    assert [case["score"] for case in record["cases"]] == pytest.approx(sorted(scores, reverse=True)[:12], abs=1e-9)
+    model, store = NodeModel.open(small_report.model, CPU), small_report.store
+    scores = model.scores(model.probabilities(store, store.end, np.arange(store.num_nodes)))
+    assert [case["score"] for case in record["cases"]] == pytest.approx(sorted(scores, reverse=True)[:12], abs=1e-6)
     assert record["files"][:3] == ["index.html", "01.html", "02.html"]
     assert all((out / name).is_file() for name in record["files"])
     assert json.loads((out / "report.json").read_text()) == record
@@ -48,20 +47,23 @@ def test_what_is_refused(small_model: tuple[Store, Path], tmp_path: Path) -> Non
     store, model = small_model
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
-    with pytest.raises(UsageError, match="mine: exists and is no report of ours. Name another folder, or remove it."):
+    with pytest.raises(
+        UsageError, match=r"mine: exists and is no report of ours\. Name another folder, or remove it\."
+    ):
         write_report(model, store.path, tmp_path / "mine", ReportOptions(), device=CPU)
     with pytest.raises(UsageError, match=r"--top, --jobs: must be at least 1 \(got 0 and 1\). Try 200 and 2."):
         write_report(model, store.path, tmp_path / "new", ReportOptions(top=0), device=CPU)
-    with pytest.raises(UsageError, match="--as-of: no account has an event before .*. Try a later time."):
+    with pytest.raises(UsageError, match=r"--as-of: no account has an event before .*\. Try a later time\."):
         rank_accounts(NodeModel.open(model, CPU), store.as_of(0))
     (tmp_path / "late.csv").write_text(f"account\n{store.account(0)}\n")
     first = int(store.as_of().neighbours(0).first_time[0])
     options = ReportOptions(accounts=str(tmp_path / "late.csv"), as_of=store.date(first))
-    with pytest.raises(UsageError, match="--accounts: none of them has an event before --as-of."):
+    with pytest.raises(UsageError, match=r"--accounts: none of them has an event before --as-of\."):
         write_report(model, store.path, tmp_path / "new", options, device=CPU)
-    explainer = Explainer(NodeModel.open(model, CPU), store, first)
-    with pytest.raises(UsageError, match="has no event before .*, so there is nothing to show. Try a later --as-of."):
-        write_single_case(explainer, explainer.explain(store.account(0)), model, tmp_path / "case.html")
+    explainer = Explainer(NodeModel.open(model, CPU), store)
+    inactive = dataclasses.replace(explainer.explain(store.account(0)), active=False)
+    with pytest.raises(UsageError, match=r"has no event before .*, so there is nothing to show\. Try a later"):
+        write_single_case(explainer, inactive, model, tmp_path / "case.html")
 
 
 def test_the_replay_on_a_page_makes_its_content_again(gtea: Run, small_report: SmallReport, tmp_path: Path) -> None:
@@ -71,9 +73,10 @@ def test_the_replay_on_a_page_makes_its_content_again(gtea: Run, small_report: S
     done = gtea("explain", small_report.model, small_report.store.path, case["account"], *words)
     assert done.code == 0
     assert f"page written to {page}" in done.err
-    table = "<table"
-    old = (small_report.out / case["page"]).read_text()
-    assert page.read_text().split(table)[1] == old.split(table)[1]
+    pages = [page.read_text(), (small_report.out / case["page"]).read_text()]
+    tables, figures = ([text.split(f"<{tag}")[1].split(f"</{tag}>")[0] for text in pages] for tag in ("table", "main"))
+    assert tables[0] == tables[1]
+    assert figures[0] == figures[1]
     refused = gtea("explain", small_report.model, small_report.store.path, "a", "b", "--html", page)
     assert "--html: is about one account. Give an ACCOUNT of a model that scores accounts." in refused.err
 
@@ -83,7 +86,7 @@ def test_the_command(gtea: Run, small_model: tuple[Store, Path], tmp_path: Path)
     where = ("report", model, store.path, "--out", tmp_path / "r", "--top", 2, "--jobs", 1)
     done = gtea(*where, "--csv-limit", "2 kB", "--exact-ids")
     assert done.code == 0
-    assert "2 of 200 accounts as of" in done.out.replace("198", "200").replace("199", "200")
+    assert "2 of 200 accounts as of" in done.out
     assert f"open {tmp_path / 'r' / 'index.html'}" in done.out
     assert all(path.stat().st_size <= 2_000 for path in tmp_path.glob("r/files/*/transactions.csv"))
     as_json = gtea(*where, "--no-exports", "--json")
