@@ -160,6 +160,8 @@ class LocalPass:
 
     def _attention(self, kept: NDArray[np.bool_], changed: Sequence[ChangedEdge]) -> NDArray[np.float64]:
         """Eq. 5 over the slots that are left. Only rows that lose a weight are normalised anew."""
+        if not kept.size:
+            return np.zeros(kept.shape)
         logits = self._logits.expand(len(kept), -1)
         if changed:
             logits = logits.clone()
@@ -167,9 +169,9 @@ class LocalPass:
                 logits[:, edge.slot] = edge.alpha_tilde
             return np.asarray(self._around.normaliser(logits, DenseGroups(from_numpy(kept))).numpy())
         whole = torch.ones(1, kept.shape[1], dtype=torch.bool)
-        base = self._around.normaliser(logits[:1], DenseGroups(whole)).numpy() if len(kept) else np.empty((0, 0))
+        base = self._around.normaliser(logits[:1], DenseGroups(whole)).numpy()
         alpha = np.repeat(base, len(kept), axis=0)
-        again = (~kept & (base != 0)).any(axis=1) if len(kept) else np.empty(0, dtype=bool)
+        again = (~kept & (base != 0)).any(axis=1)
         mask = from_numpy(kept[again])
         alpha[again] = self._around.normaliser(logits[: len(mask)], DenseGroups(mask)).numpy()
         return alpha
