@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
-from tests.explain.worlds import CUT, SMALL, between, model_of, random_rows, replayed, store_of
+from numpy.typing import NDArray
+from tests.explain.worlds import CUT, among, between, model_of, random_rows, replayed, small, store_of
+from tests.properties.graphs import Event
 
 from gtea.config import FeaturesConfig, ModelConfig
 from gtea.explain.effect import EffectModel, Effects, Replay
+from gtea.ingestion.ingest import ingest
 from gtea.models.registry import GTEA_VARIANTS, model_config
 from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.store import Store
@@ -21,30 +26,31 @@ both_depths = pytest.mark.parametrize("num_layers", [1, 2])
 ALL = FeaturesConfig(neighbour_labels=True, rank_inputs=True)
 
 
-def small(name: str, **changes: Any) -> ModelConfig:
-    return dataclasses.replace(model_config(name), **SMALL, **changes)
-
-
 def effects_on(model: NodeModel | LinkModel, store: Store, account: str) -> Effects:
     assert isinstance(model, NodeModel)
     assert EffectModel.supports(model)
     return EffectModel(model, store.as_of(CUT)).effects_on(store.node(account))
 
 
-def check_pairs(rows: Any, model: NodeModel | LinkModel, accounts: list[str], **how: Any) -> float:
+def singles(effects: Effects) -> list[NDArray[np.int64]]:
+    return list(np.arange(len(effects.partners))[:, None])
+
+
+def check_pairs(rows: list[Event], model: NodeModel | LinkModel, accounts: list[str], **how: Any) -> float:
+    """Returns how much removals change anything at all."""
     store, furthest = store_of(rows, **how), 0.0
     for account in accounts:
         effects = effects_on(model, store, account)
-        numbers = np.arange(len(effects.partners))
-        found = effects.without([[], *numbers[:, None], numbers[:2], numbers[::2]])
-        names = [store.account(int(node)) for node in effects.partners]
-        for row, some in zip(found, [[], *([name] for name in names), names[:2], names[::2]], strict=True):
-            truth = replayed(
-                rows, lambda event, some=some, account=account: any(between(account, other)(event) for other in some),
-                model, [account], **how,
-            )  # fmt: skip
-            np.testing.assert_allclose(row, truth, atol=1e-6, rtol=0)
-            furthest = max(furthest, float(np.abs(row - found[0]).max()))
+        one_by_one = singles(effects)
+        everybody = np.arange(len(one_by_one))
+        sets = [everybody[:0], *one_by_one, everybody[:2], everybody[::2]]
+        found = effects.without(sets)
+        for row, some in zip(found, sets, strict=True):
+            others = {store.account(int(node)) for node in effects.partners[some]}
+            np.testing.assert_allclose(
+                row, replayed(rows, among(account, others), model, [account], **how), atol=1e-6, rtol=0
+            )
+        furthest = max(furthest, float(np.abs(found - found[0]).max()))
     return furthest
 
 
@@ -100,7 +106,7 @@ def test_a_pair_of_a_link_model(directed: bool) -> None:
     store = store_of(rows, directed=directed)
     model = model_of(store, small("hybrid", num_layers=1, link_head="ordered_pair"), task="links")
     effects = Replay(model, store.as_of(CUT), [store.node("a00"), store.node("a05")])
-    found = effects.without(np.arange(len(effects.partners))[:, None])
+    found = effects.without(singles(effects))
     for row, end, partner in zip(found, effects.ends, effects.partners, strict=True):
         gone = between(store.account(int(end)), store.account(int(partner)))
         truth = replayed(rows, gone, model, ["a00", "a05"], directed=directed)
@@ -122,7 +128,52 @@ def test_other_models_are_replayed(model: ModelConfig, features: FeaturesConfig)
     ready = model_of(store, model, features=features)
     assert not EffectModel.supports(ready)
     effects = Replay(ready, store.as_of(CUT), [store.node("a00")])
-    found = effects.without(np.arange(len(effects.partners))[:4, None])
+    found = effects.without(singles(effects)[:4])
     for row, partner in zip(found, effects.partners, strict=False):
         truth = replayed(rows, between("a00", store.account(int(partner))), ready, ["a00"])
         np.testing.assert_allclose(row, truth, atol=1e-6, rtol=0)
+
+
+def test_without_weights_attention_has_no_effect() -> None:
+    """Neighbours of weight zero: along the attention path alone, removing them changes nothing."""
+    rows = random_rows(2)
+    store = store_of(rows)
+    constant = FeaturesConfig(nodes=("random",), d_random=3)
+    model = model_of(store, small("gtea-l+t"), features=constant)
+    effects = EffectModel(model, store.as_of(CUT)).effects_on(store.node("a00"))  # type: ignore[arg-type]
+    zero = np.flatnonzero(effects.weights == 0)
+    assert 0 < len(zero) < len(effects.partners)
+    base, *others, together = effects.without([zero[:0], *zero[:, None], zero])
+    for row in (*others, together):
+        np.testing.assert_allclose(row, base, atol=1e-12, rtol=0)
+    counted = np.flatnonzero(effects.weights > 0)
+    assert (np.abs(effects.without(list(counted[:, None])) - base).max(axis=1) > 1e-6).any()
+
+
+@pytest.mark.slow
+def test_a_removal_is_a_replay_on_real_data(data_folder: Path, tmp_path: Path) -> None:
+    """Rows deleted from the table of ethereum_phishing, which is ingested again: for a quiet and a busier account."""
+    table = pq.read_table(data_folder / "ethereum_phishing" / "transactions.parquet")
+
+    def stored(rows: Any, name: str) -> Store:
+        columns = {"src": "from", "dst": "to", "time": "timestamp", "features": ["value_eth", "has_call_data"]}
+        ingest(rows, **columns, time_unit="s", self_loops="keep", out=tmp_path / name)  # type: ignore[arg-type]
+        return Store.open(tmp_path / name)
+
+    store = stored(table, "whole")
+    cut = store.end
+    model = model_of(store, model_config("hybrid"), features=FeaturesConfig(neighbour_labels=True), cut=cut)
+    assert isinstance(model, NodeModel)
+    ready, degree = EffectModel(model, store.as_of(cut)), np.diff(store.arrays.node_offset)
+    for size in (3, 40):
+        node = int(np.argmin(np.abs(degree - size)))
+        effects, account = ready.effects_on(node), store.account(node)
+        gone = np.argsort(-effects.weights)[:2]
+        others = [store.account(int(other)) for other in effects.partners[gone]]
+        sent, received = (
+            pc.and_(pc.equal(table[one], account), pc.is_in(table[other], pc.cast(others, table[other].type)))
+            for one, other in (("from", "to"), ("to", "from"))
+        )
+        left = stored(table.filter(pc.invert(pc.or_(sent, received))), f"without-{size}")
+        truth = model.probabilities(left, cut, np.array([left.node(account)]))
+        np.testing.assert_allclose(effects.without([gone]), truth, atol=1e-6, rtol=0)

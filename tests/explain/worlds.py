@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,11 @@ from gtea.features.neighbour_labels import neighbour_labels_of
 from gtea.features.preprocessing import input_spec, preprocessing_for
 from gtea.models.hybrid import Hybrid
 from gtea.models.model_folder import SavedModel
-from gtea.models.registry import build_classifier, entry_of
+from gtea.models.registry import build_classifier, entry_of, model_config
 from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.memory import store_in_memory
 from gtea.store.store import Store
+from gtea.tasks.thresholds import Threshold
 
 CPU = torch.device("cpu")
 CUT = 150
@@ -62,6 +63,7 @@ def model_of(
     num_classes: int = 2,
     features: FeaturesConfig | None = None,
     max_events: int = 4,
+    cut: int = CUT,
 ) -> NodeModel | LinkModel:
     """An untrained model whose attention has something to discard, and whose trees look at many columns."""
     entry = entry_of(model)
@@ -73,7 +75,7 @@ def model_of(
     labels = neighbour_labels_of(store, nodes, np.arange(len(nodes)) % num_classes, classes)
     for_trees = entry.has_trees and task == "nodes"
     preprocessing = preprocessing_for(
-        store, CUT, config, for_trees=for_trees, labels=labels, add_statistics=True, add_context=entry.reads_context
+        store, cut, config, for_trees=for_trees, labels=labels, add_statistics=True, add_context=entry.reads_context
     )
     spec = input_spec(preprocessing)
     network = entry.predictor(model, spec, 1) if task == "links" else build_classifier(model, spec, num_classes, 1)
@@ -86,9 +88,19 @@ def model_of(
         "run": config.to_json(), "task": task, "classes": list(classes),
         "positive": "bad" if num_classes == 2 else None, "input": vars(spec),
     }  # fmt: skip
-    thresholds = None
-    saved = SavedModel(network.state_dict(), described, preprocessing.to_json(), {}, {}, None, thresholds)
+    saved = SavedModel(network.state_dict(), described, preprocessing.to_json(), {}, {})
     return LinkModel(saved, CPU) if task == "links" else NodeModel(saved, CPU)
+
+
+def small(name: str, **changes: Any) -> ModelConfig:
+    return dataclasses.replace(model_config(name), **SMALL, **changes)
+
+
+def with_threshold(model: NodeModel | LinkModel, value: float) -> NodeModel:
+    """A model of accounts whose alerts are the scores from a value on."""
+    assert isinstance(model, NodeModel)
+    model.threshold = Threshold(value, "half", 0.5, 1, None, None, None, None, 0)
+    return model
 
 
 def replayed(
@@ -102,12 +114,16 @@ def replayed(
     left = [row for row in rows if not gone(row)]
     later = [Event(account, account, CUT + 5, 1.0, "card") for account in subject]
     store = store_of([*left, *later], **how)
-    numbers = [np.array([store.node(account)]) for account in subject]
+    first, *others = (np.array([store.node(account)]) for account in subject)
     if isinstance(model, NodeModel):
-        return np.asarray(model.probabilities(store, CUT, numbers[0])[0])
-    linked = float(model.probabilities(store, CUT, *numbers)[0])
+        return np.asarray(model.probabilities(store, CUT, first)[0])
+    linked = float(model.probabilities(store, CUT, first, others[0])[0])
     return np.array([1 - linked, linked])
 
 
 def between(one: str, other: str) -> Callable[[Event], bool]:
     return lambda row: {row.src, row.dst} == {one, other}
+
+
+def among(one: str, others: Collection[str]) -> Callable[[Event], bool]:
+    return lambda row: any(between(one, other)(row) for other in others)

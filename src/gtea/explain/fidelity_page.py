@@ -33,7 +33,7 @@ def write_fidelity(path: Path, found: Fidelity) -> list[Path]:
         path: Path without a suffix.
     """
     page, plot, figures = (path.with_name(f"{path.name}{suffix}") for suffix in (".md", ".svg", ".json"))
-    for target, text in ((page, fidelity_page(found, plot.name)), (plot, fidelity_figure(found))):
+    for target, text in ((page, _page(found, plot.name)), (plot, _figure(found))):
         target.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(target) as stream:
             stream.write(text.encode())
@@ -41,7 +41,7 @@ def write_fidelity(path: Path, found: Fidelity) -> list[Path]:
     return [page, plot, figures]
 
 
-def fidelity_page(found: Fidelity, plot: str) -> str:
+def _page(found: Fidelity, plot: str) -> str:
     """The page as Markdown."""
     count = len(found.accounts)
     lines = [
@@ -67,7 +67,7 @@ def fidelity_page(found: Fidelity, plot: str) -> str:
     return "\n".join(lines)
 
 
-def fidelity_figure(found: Fidelity) -> str:
+def _figure(found: Fidelity) -> str:
     """The mean curves as SVG. The same figures give the same bytes."""
     width, height = _LEFT + _WIDTH + _RIGHT, _TOP + _HEIGHT + _BOTTOM
     start = sum(each.score for each in found.accounts) / len(found.accounts)

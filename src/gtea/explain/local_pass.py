@@ -14,7 +14,6 @@ otherwise cost the digits that are compared.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -25,10 +24,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, from_numpy
 
+from gtea.explain.split_layer import SplitLayer, split_layers
 from gtea.features.alternatives import Alternatives
 from gtea.features.node_features import NodeFeatures
 from gtea.nn.groups import DenseGroups, SegmentGroups
 from gtea.nn.model import GTEA, AggregationLayer
+from gtea.nn.segments import segment_sum
 from gtea.sampling.collate import HistoryReader
 from gtea.sampling.subgraph import full_subgraph
 from gtea.scoring.edge_pass import EdgePass
@@ -39,12 +40,13 @@ _CELLS = 1 << 21
 
 @dataclass(frozen=True)
 class AttendedRow:
-    """The neighbours to which one node gives a weight, and layer 1's sum over them."""
+    """The neighbours to which one node gives a weight, and layer 1 of the node."""
 
     neighbour: NDArray[np.int64]
-    e_tilde: Tensor
+    of_edge: Tensor
     alpha: Tensor
-    total: Tensor
+    before: Tensor
+    """Layer 1's units before the last activation."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class EncodedView:
         self.graph, self.reader, self.device = reader.graph, reader, device
         self.edges = EdgePass(gtea.edge_encoder, reader, device)
         self.normaliser = gtea.normaliser
-        self.layers = [cast(AggregationLayer, layer) for layer in copy.deepcopy(gtea.layers).cpu().double()]
+        self.layers = split_layers([cast(AggregationLayer, layer) for layer in gtea.layers])
         self._gtea = gtea
         self._features = features
         self._rows: dict[int, AttendedRow] = {}
@@ -104,10 +106,14 @@ class EncodedView:
         left = alpha.nonzero().squeeze(1).numpy()
         e_tilde = self.edges.embed(slot[left], seen_from[left], _ignore).double()
         neighbour, alpha = subgraph.nodes[subgraph.neighbour[left]], alpha[from_numpy(left)]
-        messages = self.layers[0].mlp_1(torch.cat([self.z_0_of(neighbour), e_tilde], 1)) * alpha[:, None]
+        layer, of_edge = self.layers[0], self.layers[0].of_edge(e_tilde)
+        hidden = torch.relu(layer.of_node(self.z_0_of(neighbour)) + of_edge)
         ends = np.searchsorted(left, subgraph.offset)
-        parts = (slice(int(start), int(stop)) for start, stop in pairwise(ends))
-        return [AttendedRow(neighbour[part], e_tilde[part], alpha[part], messages[part].sum(0)) for part in parts]
+        owner = torch.repeat_interleave(from_numpy(np.diff(ends)))
+        total = segment_sum(alpha[:, None] * hidden, owner, len(nodes))
+        before = layer.before(self.z_0_of(nodes), total, segment_sum(alpha, owner, len(nodes)))
+        parts = [slice(int(start), int(stop)) for start, stop in pairwise(ends)]
+        return [AttendedRow(neighbour[part], of_edge[part], alpha[part], before[i]) for i, part in enumerate(parts)]
 
 
 class LocalPass:
@@ -124,7 +130,9 @@ class LocalPass:
         self._e_tilde, self._logits = rows.e_tilde.double(), rows.alpha_tilde.double()
         self.weights = self._attention(np.ones((1, len(slots)), dtype=bool), ())[0]
         """The attention weight of each of its slots."""
-        self._z_0 = around.z_0_of(np.array([node]))[0]
+        self._of_edge = [layer.of_edge(self._e_tilde) for layer in self._layers]
+        self._hidden = torch.relu(self._layers[0].of_node(around.z_0_of(self.neighbour)) + self._of_edge[0])
+        self._has_doubles = len(np.unique(self.neighbour)) < len(slots)
 
     def embed(
         self,
@@ -160,6 +168,8 @@ class LocalPass:
 
     def _attention(self, kept: NDArray[np.bool_], changed: Sequence[ChangedEdge]) -> NDArray[np.float64]:
         """Eq. 5 over the slots that are left. Only rows that lose a weight are normalised anew."""
+        if not kept.size:
+            return np.zeros(kept.shape)
         logits = self._logits.expand(len(kept), -1)
         if changed:
             logits = logits.clone()
@@ -167,16 +177,16 @@ class LocalPass:
                 logits[:, edge.slot] = edge.alpha_tilde
             return np.asarray(self._around.normaliser(logits, DenseGroups(from_numpy(kept))).numpy())
         whole = torch.ones(1, kept.shape[1], dtype=torch.bool)
-        base = self._around.normaliser(logits[:1], DenseGroups(whole)).numpy() if len(kept) else np.empty((0, 0))
+        base = self._around.normaliser(logits[:1], DenseGroups(whole)).numpy()
         alpha = np.repeat(base, len(kept), axis=0)
-        again = (~kept & (base != 0)).any(axis=1) if len(kept) else np.empty(0, dtype=bool)
+        again = (~kept & (base != 0)).any(axis=1)
         mask = from_numpy(kept[again])
         alpha[again] = self._around.normaliser(logits[: len(mask)], DenseGroups(mask)).numpy()
         return alpha
 
 
 class _Alternative:
-    """One batch of alternatives of a ``LocalPass``."""
+    """One batch of alternatives of a ``LocalPass``. An entry is a slot of the account with a weight in one of them."""
 
     def __init__(
         self,
@@ -193,93 +203,128 @@ class _Alternative:
         self._which, self._slot = np.nonzero(alpha)
         self._alpha = from_numpy(alpha[self._which, self._slot])
         self._neighbour = base.neighbour[self._slot]
-        self._e_tilde = base._e_tilde[from_numpy(self._slot)]
-        for edge in changed:
-            at = np.flatnonzero(self._slot == edge.slot)
-            self._e_tilde[from_numpy(at)] = edge.e_tilde[from_numpy(self._which[at])]
         self._partner = changed[0].partner if changed and changed[0].partner != base.node else None
 
     def embed(self) -> Tensor:
-        z_own, z_near = self._z_0, self._nodes_0()
-        for depth, layer in enumerate(self._base._layers):
-            if depth:
-                z_near = self._nodes_1(z_own)
-            messages = layer.mlp_1(torch.cat([z_near, self._e_tilde], 1)) * self._alpha[:, None]
-            total = z_own.new_zeros(len(z_own), messages.shape[1])
-            total.index_add_(0, from_numpy(self._which), messages)
-            z_own = layer.mlp_2(torch.cat([z_own, total], 1))
-        return z_own
-
-    def _nodes_0(self) -> Tensor:
-        """z^(0) of the neighbour of each entry."""
-        z = self._around.z_0_of(self._neighbour)
-        loop = np.flatnonzero(self._neighbour == self._base.node)
-        z[from_numpy(loop)] = self._z_0[from_numpy(self._which[loop])]
-        if self._partner is not None:
-            at = np.flatnonzero(self._neighbour == self._partner)
-            z[from_numpy(at)] = self._partners[self._partner][from_numpy(self._which[at])]
+        first, *second = self._base._layers
+        weight = self._summed(self._alpha)
+        total = self._summed(self._alpha[:, None] * self._hidden_0())
+        z = first.out(first.before(self._z_0, total, weight))
+        for layer in second:
+            hidden = torch.relu(self._of_nodes_1(layer, z) + self._of_edge(1))
+            z = layer.out(layer.before(z, self._summed(self._alpha[:, None] * hidden), weight))
         return z
 
-    def _nodes_1(self, z_own: Tensor) -> Tensor:
-        """z^(1) of the neighbour of each entry."""
+    def _summed(self, values: Tensor) -> Tensor:
+        """The sum over the entries of each alternative."""
+        return segment_sum(values, from_numpy(self._which), len(self._kept))
+
+    def _of_edge(self, depth: int) -> Tensor:
+        """The part of a layer's hidden units that comes from the edge of each entry."""
+        parts = self._base._of_edge[depth][from_numpy(self._slot)]
+        for edge in self._changed:
+            at = np.flatnonzero(self._slot == edge.slot)
+            parts[from_numpy(at)] = self._base._layers[depth].of_edge(edge.e_tilde[from_numpy(self._which[at])])
+        return parts
+
+    def _hidden_0(self) -> Tensor:
+        """Layer 1's hidden units of each entry."""
+        hidden = self._base._hidden[from_numpy(self._slot)]
+        is_new = self._neighbour == self._base.node
+        if self._partner is not None:
+            is_new = is_new | (self._neighbour == self._partner)
+        at = np.flatnonzero(is_new)
+        if len(at):
+            z = torch.stack([self._z_now(int(self._neighbour[i]), int(self._which[i])) for i in at])
+            of_edge = self._of_edge(0)[from_numpy(at)]
+            hidden[from_numpy(at)] = torch.relu(self._base._layers[0].of_node(z) + of_edge)
+        return hidden
+
+    def _z_now(self, node: int, which: int) -> Tensor:
+        """z^(0) in an alternative of the account, or of the partner of the changed edges."""
+        return (self._z_0 if node == self._base.node else self._partners[node])[which]
+
+    def _of_nodes_1(self, layer: SplitLayer, z_own: Tensor) -> Tensor:
+        """The part of layer 2's hidden units that comes from the neighbour of each entry, with its layer 1."""
+        first = self._base._layers[0]
         near, place = np.unique(self._neighbour, return_inverse=True)
+        if not len(near):
+            return layer.of_node(z_own[:0])
         rows = self._around.rows(near)
-        pair, entry = np.unique(self._which * len(near) + place, return_inverse=True)
-        which, place = np.divmod(pair, max(len(near), 1))
-        total = torch.stack([row.total for row in rows])[from_numpy(place)] if rows else z_own.new_empty(0, 0)
-        own = self._around.z_0_of(near[place])
-        self._correct(total, rows, which, place)
+        which, entry = self._which, None
+        if self._base._has_doubles:
+            pair, entry = np.unique(which * len(near) + place, return_inverse=True)
+            which, place = np.divmod(pair, len(near))
+        before = torch.stack([row.before for row in rows])
+        parts = layer.of_node(first.out(before))[from_numpy(place)]
+        change, touched = self._changes(rows, which, place)
+        at = np.flatnonzero(touched)
+        parts[from_numpy(at)] = layer.of_node(
+            first.out(before[from_numpy(place[at])] + first.of_sum(change[from_numpy(at)]))
+        )
         if self._partner is not None:
             at = np.flatnonzero(near[place] == self._partner)
-            alternatives = from_numpy(which[at])
-            own[from_numpy(at)] = self._partners[self._partner][alternatives]
-            total[from_numpy(at)] = self._partner_total(self._partner)[alternatives]
-        if not len(pair):
-            return z_own.new_empty(0, z_own.shape[1])
-        z: Tensor = self._base._layers[0].mlp_2(torch.cat([own, total], 1))
+            if len(at):
+                some = from_numpy(which[at])
+                total, weight = self._partner_sums(self._partner)
+                z = first.out(first.before(self._partners[self._partner][some], total[some], weight[some]))
+                parts[from_numpy(at)] = layer.of_node(z)
         loop = np.flatnonzero(near[place] == self._base.node)
-        z[from_numpy(loop)] = z_own[from_numpy(which[loop])]
-        return z[from_numpy(entry)]
+        parts[from_numpy(loop)] = layer.of_node(z_own[from_numpy(which[loop])])
+        return parts if entry is None else parts[from_numpy(entry)]
 
-    def _correct(
-        self, total: Tensor, rows: list[AttendedRow], which: NDArray[np.int64], place: NDArray[np.int64]
-    ) -> None:
-        """Correct layer 1's sums of the neighbours for what is new about the account and its counterparties."""
-        message = self._base._layers[0].mlp_1
-        new = {self._base.node: self._z_0, **self._partners}
+    def _changes(
+        self, rows: list[AttendedRow], which: NDArray[np.int64], place: NDArray[np.int64]
+    ) -> tuple[Tensor, NDArray[np.bool_]]:
+        """How layer 1's sums of neighbours change by what is new about the account and its counterparties.
+
+        Args:
+            which: The alternative of each pair of an alternative and a neighbour.
+            place: The neighbour of each, as an index into the rows.
+        """
+        layer = self._base._layers[0]
         index = np.full((len(self._kept), len(rows)), -1, dtype=np.int64)
         index[which, place] = np.arange(len(which))
-        for node, z in new.items():
-            old = self._around.z_0_of(np.array([node]))
-            spots = [(i, at) for i, row in enumerate(rows) for at in np.flatnonzero(row.neighbour == node)]
-            if not spots:
-                continue
-            concerned = self._concerned(node)
-            for_all = len(z) == 1
-            near = np.array([i for i, _ in spots])
-            e_tilde = torch.stack([rows[i].e_tilde[at] for i, at in spots])
-            alpha = torch.stack([rows[i].alpha[at] for i, at in spots])
-            before = message(torch.cat([old.expand(len(spots), -1), e_tilde], 1))
-            pairs = index[:, near] if concerned is None else np.where(concerned[:, None], index[:, near], -1)
-            at_which, at_spot = np.nonzero(pairs >= 0)
-            if for_all:
-                change = alpha[:, None] * (message(torch.cat([z.expand(len(spots), -1), e_tilde], 1)) - before)
-                change = change[from_numpy(at_spot)]
-            else:
-                spot = from_numpy(at_spot)
-                now = message(torch.cat([z[from_numpy(at_which)], e_tilde[spot]], 1))
-                change = alpha[spot, None] * (now - before[spot])
-            total.index_add_(0, from_numpy(pairs[at_which, at_spot]), change)
+        owner = np.repeat(np.arange(len(rows)), [len(row.neighbour) for row in rows])
+        neighbour = np.concatenate([row.neighbour for row in rows])
+        of_edge, alpha = torch.cat([row.of_edge for row in rows]), torch.cat([row.alpha for row in rows])
+        change = of_edge.new_zeros(len(which), of_edge.shape[1])
+        touched = np.zeros(len(which), dtype=bool)
+        moving = {self._base.node: self._z_0}
+        if self._partner is not None:
+            moving[self._partner] = self._partners[self._partner]
+        for node, z in moving.items():
+            spots = np.flatnonzero(neighbour == node)
+            pairs = index[:, owner[spots]]
+            alternative, column = np.nonzero(pairs >= 0)
+            spot = from_numpy(spots[column])
+            before = torch.relu(layer.of_node(self._around.z_0_of(np.array([node]))) + of_edge[from_numpy(spots)])
+            now = torch.relu(layer.of_node(z)[from_numpy(alternative)] + of_edge[spot])
+            found = pairs[alternative, column]
+            change.index_add_(0, from_numpy(found), alpha[spot, None] * (now - before[from_numpy(column)]))
+            touched[found] = True
+        lost = np.array([node for node in self._partners if node not in moving], dtype=np.int64)
+        spots = np.flatnonzero(np.isin(neighbour, lost))
+        if len(spots):
+            at = from_numpy(spots)
+            old = layer.of_node(self._around.z_0_of(neighbour[spots]))
+            new = layer.of_node(torch.cat([self._partners[int(node)] for node in neighbour[spots]]))
+            moved = alpha[at, None] * (torch.relu(new + of_edge[at]) - torch.relu(old + of_edge[at]))
+            pairs = np.where(self._lost(neighbour[spots]), index[:, owner[spots]], -1)
+            alternative, column = np.nonzero(pairs >= 0)
+            found = pairs[alternative, column]
+            change.index_add_(0, from_numpy(found), moved[from_numpy(column)])
+            touched[found] = True
+        return change, touched
 
-    def _concerned(self, node: int) -> NDArray[np.bool_] | None:
-        """In which alternatives a node is another one than before; None if in all."""
-        if node in (self._base.node, self._partner):
-            return None
-        slots = np.flatnonzero(self._base.neighbour == node)
-        return np.asarray((~self._kept[:, slots]).any(axis=1))
+    def _lost(self, nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether the account has lost each of some counterparties, [num_alternatives, num_nodes]."""
+        order = np.argsort(self._base.neighbour, kind="stable")
+        slot = order[np.searchsorted(self._base.neighbour[order], nodes)]
+        return ~self._kept[:, slot]
 
-    def _partner_total(self, node: int) -> Tensor:
-        """Layer 1's sum of the partner of the changed edges in each alternative."""
+    def _partner_sums(self, node: int) -> tuple[Tensor, Tensor]:
+        """Layer 1's sums of hidden units and of weights of the partner of the changed edges in each alternative."""
         around, slots = self._around, self._around.slots_of(node)
         seen_from = np.full(len(slots), node)
         logits = around.edges.weigh(slots, seen_from, _ignore).double().expand(len(self._kept), -1).clone()
@@ -300,9 +345,10 @@ class _Alternative:
             at = np.flatnonzero(neighbour == changed_node)
             z[from_numpy(at)] = rows[from_numpy(which[at])]
         weights = alpha[from_numpy(which), from_numpy(slot)]
-        messages = self._base._layers[0].mlp_1(torch.cat([z, e_tilde], 1)) * weights[:, None]
-        total = z.new_zeros(len(self._kept), messages.shape[1])
-        return total.index_add_(0, from_numpy(which), messages)
+        layer, owner = self._base._layers[0], from_numpy(which)
+        hidden = torch.relu(layer.of_node(z) + layer.of_edge(e_tilde))
+        size = len(self._kept)
+        return segment_sum(weights[:, None] * hidden, owner, size), segment_sum(weights, owner, size)
 
 
 @torch.inference_mode()
