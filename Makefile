@@ -2,6 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --disable-pip-version-check
 # Two test processes: more only fight over the cores that torch and DuckDB already use.
 PYTEST_ARGS ?= -n 2
 
@@ -13,10 +14,13 @@ help:  ## show this
 setup: $(VENV)/.installed $(VENV)/.kernels  ## make .venv and install gtea with all it needs
 
 # The stamp is written last: an interrupted set-up is done again, a finished one never.
-$(VENV)/.installed: pyproject.toml constraints.txt
+# Digests first, for all but torch, whose build differs by machine: what is then missing is torch and what it needs.
+# No build isolation: it would fetch a setuptools that nobody has pinned.
+$(VENV)/.installed: pyproject.toml constraints.txt constraints-hashes.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "gtea needs Python 3.11 or newer; pass PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(PIP) --quiet --require-hashes --no-deps --requirement constraints-hashes.txt
+	$(PIP) --quiet --no-build-isolation --constraint constraints.txt --editable '.[dev]'
 	find src -name '*.nb[ci]' -delete  # numba's caches of an earlier layout can't be read
 	touch $@
 
@@ -25,7 +29,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 $(VENV)/.kernels: $(VENV)/.installed $(wildcard kernels/*.* kernels/csrc/* kernels/src/gtea_kernels/*.py*)
 	@echo "building the compiled kernels (half a minute)"
 	@rm -rf kernels/build
-	@$(BIN)/pip install --disable-pip-version-check --no-deps ./kernels > $(VENV)/kernels.log 2>&1 || { \
+	@$(PIP) --no-deps --no-build-isolation ./kernels > $(VENV)/kernels.log 2>&1 || { \
 	  $(BIN)/pip uninstall --quiet --yes gtea-kernels 2> $(VENV)/kernels-uninstall.log; \
 	  echo "note: the compiled kernels could not be built, and gtea runs on PyTorch alone;"; \
 	  echo "      $(VENV)/kernels.log says why. To try again: rm $(VENV)/.kernels && make setup"; }

@@ -29,6 +29,16 @@ def test_store_format_documents_every_array_with_its_type() -> None:
     assert {"node_id_offset", "node_id_bytes", "vocabulary_k_offset"} <= set(documented)
 
 
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "SECURITY.md", "docs/threat-model.md"])
+def test_every_test_that_a_page_names_is_there(page: str) -> None:
+    named = re.findall(r"`(?:tests/)?([\w/]*test_[\w*]+\.py)(?:::(\w+))?`", (ROOT / page).read_text())
+    assert len(named) > 5
+    for path, name in named:
+        files = list((ROOT / "tests").glob(path))
+        assert files, path
+        assert all(f"def {name}" in file.read_text() for file in files), name
+
+
 def test_the_readme_names_every_command() -> None:
     text = (ROOT / "README.md").read_text()
     import click

@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from gtea.cli.bars import percent_bar, progress_bar, say_above
-from gtea.cli.terminal import print_json, print_traceback, say, warning_text
+from gtea.cli.terminal import ask, print_json, print_traceback, say, warning_text
 from gtea.errors import DataError
 
 EVIL = "\n     1  0.9999  victim\r\x1b[2J\x9b1m\u202e\u200b\u2028[/b][link=x]"
@@ -160,6 +160,14 @@ def test_warnings_of_libraries_are_one_line() -> None:
     assert text.startswith("x.py:3: UserWarning: \\n")
     assert is_inert(text)
     assert text.count("\n") == 1
+
+
+def test_a_name_that_is_chosen_is_the_name_itself(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("a\\nb\n"))
+    assert ask(f"Which?{EVIL}", ["c", "a\nb"]) == "a\nb"
+    assert is_inert(capsys.readouterr().out)
 
 
 def test_a_line_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -150,10 +151,17 @@ def test_the_suite_of_the_encoders_passes_without_kernels() -> None:
 
 @pytest.mark.slow
 def test_the_core_stays_within_its_memory(tmp_path: Path) -> None:
-    """Built with sanitizers and run on random shapes against plain loops."""
+    """Built with sanitizers and run on random shapes against plain loops; with gcc also through the binding, on hostile
+    arguments.
+    """
     compiler = os.environ.get("CXX", "c++")
     if shutil.which(compiler) is None:
         pytest.skip(f"no C++ compiler ({compiler})")
-    outcome = subprocess.run([ROOT / "kernels/tests/check.sh", tmp_path, "10"], capture_output=True, text=True)
+    runtime = subprocess.run([compiler, "-print-file-name=libasan.so"], capture_output=True, text=True).stdout.strip()
+    python = {"PYTHON": sys.executable} if Path(runtime).is_absolute() else {}
+    command = [str(ROOT / "kernels/tests/check.sh"), str(tmp_path), "10", "1000"]
+    outcome = subprocess.run(command, env={**os.environ, **python}, capture_output=True, text=True)
     assert outcome.returncode == 0, outcome.stdout[-2000:] + outcome.stderr[-2000:]
-    assert outcome.stdout.endswith("10 cases, 0 failures\n")
+    assert "10 cases, 0 failures\n" in outcome.stdout
+    if python:
+        assert re.search(r"^1024 hostile calls: \d+ computed, \d+ refused, \d+ too large", outcome.stdout, re.MULTILINE)

@@ -20,6 +20,7 @@ from gtea.errors import GteaError, StoreError
 
 # Name -> module and one line of help. Modules are imported when their command runs, so that --help is quick.
 _COMMANDS = {
+    "investigate": ("gtea.cli.investigate", "From a table of transactions to ranked accounts with reasons."),
     "ingest": ("gtea.cli.ingest", "Read events from CSV, Parquet, JODIE or SNAP files into a store."),
     "append": ("gtea.cli.append", "Add new events to a store, as a new version."),
     "info": ("gtea.cli.info", "Show what is in a store."),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import click
 
@@ -32,6 +32,13 @@ def warn(*lines: str) -> None:
 def cell(name: str) -> str:
     """A name in a table for people, cut: the rest of it must not pose as a row in the next line of the terminal."""
     return shortened(name, _LONGEST_CELL)
+
+
+def ask(question: str, names: Sequence[str]) -> str:
+    """The one of some names that the user chooses."""
+    shown = {printable(name): name for name in names}
+    answer: str = click.prompt(printable(question), type=click.Choice(list(shown)))
+    return shown[answer]
 
 
 def print_json(content: object) -> None:

@@ -14,6 +14,11 @@ _LABEL_NAMES = frozenset(
 )
 
 
+def is_label_name(name: str) -> bool:
+    """Whether a column of this name is a label."""
+    return name.strip().lower() in _LABEL_NAMES
+
+
 def check_event_columns(columns: EventColumns, label_columns: Sequence[str] = ()) -> None:
     """Refuse columns that are named twice, and account ids or labels as features."""
     structural = (columns.src, columns.dst, columns.time)
@@ -48,7 +53,7 @@ def _refuse_repeats(option: str, names: Sequence[str]) -> None:
 
 def _refuse_labels(names: Sequence[str], label_columns: Sequence[str]) -> None:
     for name in names:
-        if name in label_columns or name.strip().lower() in _LABEL_NAMES:
+        if name in label_columns or is_label_name(name):
             raise UsageError(
                 f"{name!r}: a label can't be a feature, because the model would see the answer. "
                 "Leave it out; if it is not a label, rename the column."

@@ -11,6 +11,7 @@ import difflib
 import glob
 import gzip
 import io
+import itertools
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -72,6 +73,17 @@ def read_layout(path: Path, wanted: Sequence[str], delimiter: str | None = None)
     candidates = (delimiter,) if delimiter else _DELIMITERS
     layouts = [_header(path, candidate) for candidate in candidates]
     return max(layouts, key=lambda layout: (sum(name in layout.columns for name in wanted), len(layout.columns)))
+
+
+def first_records(path: Path, layout: CsvLayout, count: int) -> list[list[str]]:
+    """The first records after the header, at most so many."""
+    try:
+        with open_text(path) as stream:
+            reader = _reader(stream, layout.delimiter)
+            records = itertools.islice(reader, 1, count + 1)
+            return [record for record in records if record]
+    except (OSError, EOFError, csv.Error) as error:
+        raise DataError(f"{path.name}: can't be read as CSV ({error}). Check that the file is complete.") from error
 
 
 def read_jodie_layout(path: Path) -> CsvLayout:

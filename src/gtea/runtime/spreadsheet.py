@@ -16,7 +16,7 @@ _NUMBER = r"^[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?$"
 
 
 def spreadsheet_safe(table: pa.Table) -> pa.Table:
-    """The table with a quote before each text, names of columns included, that looks like a formula but no number."""
+    """The table with a quote before each text, column names too, that looks like a formula and isn't a number."""
     columns = [_quoted(column) if _is_text(column.type) else column for column in table.columns]
     return pa.Table.from_arrays(columns, names=_quoted(pa.array(table.column_names, pa.string())).to_pylist())
 

@@ -1,0 +1,1 @@
+"""From a table of transactions to ranked accounts with reasons, in one command."""

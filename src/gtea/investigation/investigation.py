@@ -1,0 +1,224 @@
+"""An investigation: a folder with the store, the model, the scores and the case pages of one table of transactions.
+
+    transactions.store   gtea ingest      the events
+    model                gtea train       the default model, calibrated, with its threshold
+    scores.csv           gtea score       everybody, the most suspicious first
+    report               gtea report      a page for each of the first accounts
+    MODEL_CARD.md                         what the model is and how good it is
+    investigation.json                    every guess, default and threshold, and the commands of the steps
+
+Each step does what its command does, to the same bytes. What is there already is used again: the store, if the table
+has not changed, and the model, if labels, columns and settings have not. So a table that has grown is read again and
+scored, as of its end, by the model that was trained before: reading takes seconds, training minutes. A killed training
+goes on from its checkpoint.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TypedDict
+
+from gtea.errors import UsageError
+from gtea.ingestion.bad_rows import BadRows
+from gtea.ingestion.ingest import ingest
+from gtea.models.model_folder import load_model
+from gtea.runtime.device import resolve_device
+from gtea.runtime.files import atomic_write, locked, write_json
+from gtea.runtime.progress import Progress, no_progress
+from gtea.scoring.options import ScoringOptions
+from gtea.scoring.table import ScoreSummary, score_accounts
+from gtea.store.schema import EventColumns, Schema
+from gtea.store.store import Store
+from gtea.tasks.decision_options import DecisionOptions
+from gtea.training import run_record
+from gtea.training.loop import TrainingListener, no_report
+from gtea.training.request import NodeRequest, result_of, run_once
+from gtea.training.results import TrainingResult
+
+RECORD = "investigation.json"
+STORE, MODEL, SCORES, REPORT, CARD = "transactions.store", "model", "scores.csv", "report", "MODEL_CARD.md"
+
+
+class InvestigationResult(TypedDict):
+    """What was found, ready for JSON. Also the content of investigation.json."""
+
+    out: str
+    transactions: dict[str, Any]
+    """Name, size and sha256 of the table."""
+    columns: dict[str, Any]
+    """What each column was taken for, and what was left out and why."""
+    store: dict[str, Any]
+    new_store: bool
+    model: TrainingResult
+    new_model: bool
+    scores: ScoreSummary
+    commands: list[str]
+    """The same step by step."""
+    model_inputs: dict[str, Any]
+    """What the model was made from. Another training is due if it changes."""
+
+
+@dataclass(frozen=True)
+class InvestigationRequest:
+    """What to investigate, and how."""
+
+    transactions: Path
+    labels: Path
+    out: Path
+    columns: EventColumns
+    ignored: Mapping[str, str] = field(default_factory=dict)
+    """Columns that are not used, and why."""
+    positive: str | None = None
+    decisions: DecisionOptions = field(default_factory=DecisionOptions)
+    settings: tuple[str, ...] = ()
+    bad_rows: BadRows = "error"
+    retrain: bool = False
+    device: str = "auto"
+
+    def model_inputs(self) -> dict[str, Any]:
+        """What another model would have to be trained for."""
+        inputs = {
+            "labels": _sha256(self.labels),
+            "columns": asdict(self.columns),
+            "positive": self.positive,
+            "decisions": asdict(self.decisions),
+            "settings": list(self.settings),
+        }
+        return dict(json.loads(json.dumps(inputs)))
+
+    def commands(self) -> list[str]:
+        """The commands that do the same, step by step."""
+        columns, out = self.columns, self.out
+        lists = {"--features": columns.features, "--categorical": columns.categorical}
+        options = {"positive": self.positive, **self.decisions.given}
+        ingested = [
+            *("gtea", "ingest", str(self.transactions), "--src", columns.src, "--dst", columns.dst),
+            *("--time", columns.time, "--labels", str(self.labels)),
+            *(word for option, names in lists.items() if names for word in (option, ",".join(names))),
+            *(() if self.bad_rows == "error" else ("--bad-rows", self.bad_rows)),
+            *("--out", str(out / STORE)),
+        ]
+        trained = [
+            *("gtea", "train", str(out / STORE), "--labels", str(self.labels), "--unknown", "skip"),
+            *(word for name, value in options.items() if value is not None for word in (f"--{name}", str(value))),
+            *(word for setting in self.settings for word in ("--set", setting)),
+            *("--out", str(out / MODEL)),
+        ]
+        scored = ["gtea", "score", str(out / MODEL), str(out / STORE), "--out", str(out / SCORES)]
+        return [shlex.join(words) for words in (ingested, trained, scored)]
+
+
+def investigate(
+    request: InvestigationRequest, listener: TrainingListener = no_report, progress: Progress = no_progress
+) -> InvestigationResult:
+    """Do all steps that are not done yet, and record them in investigation.json.
+
+    Args:
+        listener: Gets the progress of the training.
+        progress: Gets that of the other steps.
+    """
+    _require_own(request.out)
+    with locked(request.out, UsageError(f"{request.out}: another gtea investigate is running there. Wait for it.")):
+        table = {"name": request.transactions.name, "bytes": request.transactions.stat().st_size}
+        table["sha256"] = _sha256(request.transactions)
+        store, new_store = _store(request, table, progress)
+        model, new_model = _model(request, store, listener)
+        scores = score_accounts(
+            request.out / MODEL,
+            store.path,
+            request.out / SCORES,
+            options=ScoringOptions(progress=progress),
+            device=resolve_device(request.device),
+        )
+        with atomic_write(request.out / CARD) as stream:
+            stream.write((request.out / MODEL / CARD).read_bytes())
+        result = InvestigationResult(
+            out=str(request.out),
+            transactions=table,
+            columns={**asdict(request.columns), "ignored": dict(request.ignored)},
+            store={"digest": store.digest, **store.manifest.counts},
+            new_store=new_store,
+            model=model,
+            new_model=new_model,
+            scores=scores,
+            commands=request.commands(),
+            model_inputs=request.model_inputs(),
+        )
+        write_json(request.out / RECORD, dict(result))
+    return result
+
+
+def _require_own(out: Path) -> None:
+    """Raise if the folder holds anything, but no investigation: nothing of somebody else's is written over."""
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out}: is a file. Choose another --out.")
+    if out.is_dir() and any(out.iterdir()) and not (out / RECORD).exists() and not (out / STORE).exists():
+        raise UsageError(f"{out}: is not empty and holds no investigation. Choose another --out.")
+
+
+def _store(request: InvestigationRequest, table: Mapping[str, Any], progress: Progress) -> tuple[Store, bool]:
+    """The store of the table, and whether it was made now."""
+    path, columns = request.out / STORE, request.columns
+    if path.exists():
+        there = Store.open(path)
+        same_columns = Schema.from_json(there.manifest.schema).columns == columns
+        if same_columns and [source.get("sha256") for source in there.manifest.sources] == [table["sha256"]]:
+            return there, False
+    made = ingest(
+        request.transactions,
+        src=columns.src,
+        dst=columns.dst,
+        time=columns.time,
+        features=columns.features,
+        categorical=columns.categorical,
+        labels=request.labels,
+        bad_rows=request.bad_rows,
+        out=path,
+        overwrite=True,
+        progress=progress,
+    )
+    return made, True
+
+
+def _model(request: InvestigationRequest, store: Store, listener: TrainingListener) -> tuple[TrainingResult, bool]:
+    """The model of these labels and settings, and whether it was trained now."""
+    folder, inputs = request.out / MODEL, request.model_inputs()
+    same = not request.retrain and _read_json(request.out / RECORD).get("model_inputs") == inputs
+    if same and run_record.finished(folder):
+        return result_of(load_model(folder), folder), False
+    # Before the training: after a kill, this tells whose checkpoint it is.
+    write_json(request.out / RECORD, {**_read_json(request.out / RECORD), "model_inputs": inputs})
+    asked = NodeRequest.read(
+        store.path,
+        request.labels,
+        settings=request.settings,
+        positive=request.positive,
+        unknown="skip",
+        device=request.device,
+        decisions=request.decisions,
+    )
+    if same and _read_json(folder / run_record.RUN).get("data_digest") == store.digest:
+        return run_once(asked, None, str(folder), listener), True
+    if folder.exists():
+        shutil.rmtree(folder)
+    return run_once(asked, str(folder), None, listener), True
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    """What an earlier investigation wrote; nothing if there was none, or if it can't be read."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
