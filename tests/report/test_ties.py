@@ -42,6 +42,7 @@ def test_contacts_are_shared_by_two_or_more_and_not_the_account() -> None:
     ]
     store = store_in_memory([row[0] for row in rows], [row[1] for row in rows], list(range(len(rows))))
     nodes = [store.node(name) for name in "abc"]
-    found = shared_contacts(store.as_of(), store.node("me"), nodes)
+    inside = {store.node("me"), *nodes}
+    found = shared_contacts(store.as_of(), nodes, inside)
     assert found == [Contact(store.node("x"), (0, 1, 2)), Contact(store.node("y"), (1, 2))]
-    assert shared_contacts(store.as_of(), store.node("me"), nodes, most=1) == found[:1]
+    assert shared_contacts(store.as_of(), nodes, inside, most=1) == found[:1]

@@ -278,7 +278,8 @@ def _flow(case: Case, num_rows: int) -> Flow:
 
 
 def _contacts(case: Case, places: Sequence[int], *, pays: bool) -> list[FlowContact]:
-    found = shared_contacts(case.dealings.view, case.dealings.node, [case.pairs[place].node for place in places])
+    inside = {case.dealings.node, *case.dealings.partners.tolist()}
+    found = shared_contacts(case.dealings.view, [case.pairs[place].node for place in places], inside)
     labels = case.labels.of([contact.node for contact in found])
     return [
         FlowContact(

@@ -55,14 +55,17 @@ def ties_between(view: View, nodes: Sequence[int]) -> list[tuple[int, int]]:
     return sorted({(min(pair), max(pair)) for pair in ends if pair[0] != pair[1]})
 
 
-def shared_contacts(view: View, node: int, nodes: Sequence[int], most: int = _CONTACTS) -> list[Contact]:
-    """The accounts that two or more of the nodes deal with, those of most of them first; not the node itself."""
+def shared_contacts(view: View, nodes: Sequence[int], inside: set[int], most: int = _CONTACTS) -> list[Contact]:
+    """The accounts outside that two or more of the nodes deal with, those of most of them first.
+
+    Args:
+        inside: The accounts that are no contacts: the one that the case is about and its counterparties.
+    """
     known: defaultdict[int, set[int]] = defaultdict(set)
     for place, each in enumerate(nodes):
         if view.degree(each) <= _MANY:
             for other in view.neighbours(each).nodes.tolist():
                 known[other].add(place)
-    inside = {node, *nodes}
     shared = Counter({other: len(places) for other, places in known.items() if len(places) > 1 and other not in inside})
     best = sorted(shared, key=lambda other: (-shared[other], other))[:most]
     return [Contact(other, tuple(sorted(known[other]))) for other in best]

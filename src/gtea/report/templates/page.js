@@ -133,9 +133,9 @@
       const work = `${hours < 10 ? Math.round(10 * hours) / 10 : Math.round(hours)} hours of work`;
       if (!data.expected) { told.textContent = `${work}.`; return; }
       const [share, low, high] = data.expected[budget - 1];
-      const right = Math.round(share * budget);
-      told.textContent = `${percent(share)} of them are expected to be right (${percent(low)} to ${percent(high)}): `
-        + `${right} account${right === 1 ? "" : "s"}. ${work}.`;
+      const right = [...new Set([low, high].map(each => Math.round(each * budget)))].join(" to ");
+      told.textContent = `${percent(share)} of them are expected to be right (${percent(low)} to ${percent(high)}), `
+        + `${right} of ${budget}. ${work[0].toUpperCase()}${work.slice(1)}.`;
       const [left, wide, floor, tall] = data.frame, at = left + wide * (budget - 1) / Math.max(1, rows.length - 1);
       const high_ = floor - tall * share;
       here.setAttribute("d", `M${at} ${floor}V${high_}`);
