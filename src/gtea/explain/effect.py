@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 
 from gtea.explain.local_pass import EncodedView, LocalPass, changed_edge
-from gtea.features.alternatives import Alternatives, alternatives, num_events_of
+from gtea.features.alternatives import Alternatives, alternatives
 from gtea.features.node_features import HeadInputs, NodeFeatures
 from gtea.models.gtea import GTEANodeClassifier
 from gtea.models.hybrid import HybridClassifier
@@ -135,7 +135,8 @@ class AccountEffects(Effects):
             self._local = LocalPass(ready.around, node)
         self.partners, self._partner_of = np.unique(self._local.neighbour, return_inverse=True)
         self.ends = np.full(len(self.partners), node)
-        self._num_events = max(1, num_events_of(ready.around.graph, node))
+        self._events = _events_by_partner(ready.view, self._local.edge, self._partner_of)
+        self._num_events = max(1, sum(map(len, self._events)))
         self._alone: dict[int, NDArray[np.float32]] = {}
 
     @property
@@ -153,13 +154,13 @@ class AccountEffects(Effects):
         for i, some in enumerate(sets):
             lost[i, some] = True
         kept = ~lost[:, self._partner_of]
-        between = {i: self._between(i) for i in np.flatnonzero(lost.any(axis=0)).tolist()}
         nothing = np.empty(0, dtype=np.int64)
-        left_out = [np.concatenate([nothing, *(between[int(i)] for i in some)]) for some in sets]
+        left_out = [np.concatenate([nothing, *(self._events[i] for i in some.tolist())]) for some in sets]
         accounts = alternatives(self._ready.view, np.full(len(sets), self._node), left_out)
         with torch.inference_mode():
-            self._describe_alone(kept, between)
-            partners = {int(self.partners[i]): self._alone[i] for i in between if i in self._alone}
+            removed = np.flatnonzero(lost.any(axis=0)).tolist()
+            self._describe_alone(kept, removed)
+            partners = {int(self.partners[i]): self._alone[i] for i in removed if i in self._alone}
             return self._answer(kept, accounts, partners)
 
     def without_events(self, partner: int, sets: Sequence[Nodes]) -> NDArray[np.float64]:
@@ -250,10 +251,7 @@ class AccountEffects(Effects):
         ready, node = self._ready, np.array([self._node])
         return ready.features.rows(node), None if ready.tree_features is None else ready.tree_features.rows(node)
 
-    def _between(self, partner: int) -> Nodes:
-        return events_between(self._ready.view, self._node, int(self.partners[partner]))
-
-    def _describe_alone(self, kept: NDArray[np.bool_], between: dict[int, Nodes]) -> None:
+    def _describe_alone(self, kept: NDArray[np.bool_], removed: list[int]) -> None:
         """Describe the counterparties without the account, where a neighbour of the account still reads them."""
         local, ready = self._local, self._ready
         if len(ready.around.layers) < _NUM_LAYERS:
@@ -261,8 +259,19 @@ class AccountEffects(Effects):
         rows = ready.around.rows(local.attended(kept))
         read = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(row.neighbour for row in rows)]))
         wanted = [
-            i for i in between if i not in self._alone and self.partners[i] in read and self.partners[i] != self._node
+            i for i in removed if i not in self._alone and self.partners[i] in read and self.partners[i] != self._node
         ]
         for i in wanted:
-            made = alternatives(ready.view, self.partners[i : i + 1], [between[i]])
+            made = alternatives(ready.view, self.partners[i : i + 1], [self._events[i]])
             self._alone[i] = ready.features.compute_in(made)
+
+
+def _events_by_partner(view: View, edges: Nodes, partner_of: Nodes) -> list[Nodes]:
+    """The rows of all events before the cut with each counterparty, given the edge and counterparty of each slot."""
+    start, stop = view.event_ranges(edges)
+    found: list[Nodes] = [np.empty(0, dtype=np.int64)] * (int(partner_of.max()) + 1 if len(partner_of) else 0)
+    for slot in range(len(edges)):
+        partner = int(partner_of[slot])
+        events = np.arange(start[slot], stop[slot])
+        found[partner] = np.concatenate([found[partner], events]) if len(found[partner]) else events
+    return found

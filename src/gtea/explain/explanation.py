@@ -153,7 +153,7 @@ class Explanation:
     what_if: WhatIf | None
     """None if the account is no alert."""
     removal_curve: tuple[float, ...]
-    """The scores after removing the 1, 2, .. counterparties with the largest effects, together."""
+    """The scores after removing the 1, 2, .. counterparties that raise the score most, together."""
     random_curve: RandomCurve
     model_digest: str
     data_digest: str

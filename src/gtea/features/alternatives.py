@@ -69,11 +69,6 @@ def alternatives(view: View, original: NDArray[np.int64], left_out: list[NDArray
     return Alternatives(Graph(graph.cut, offset, *arrays), copies, original, order, view.store)
 
 
-def num_events_of(graph: Graph, node: int) -> int:
-    """The number of events of a node before the cut."""
-    return int(_num_events(graph, node))
-
-
 class _Copies(NamedTuple):
     """The arrays of ``Graph`` of the copies alone."""
 
