@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from tests.report.conftest import CPU, SmallReport
+from tests.report.hostile_ids import HOSTILE
 
 from gtea.errors import UsageError
 from gtea.explain.explainer import Explainer
+from gtea.ingestion.ingest import ingest
 from gtea.report.report import ReportOptions, rank_accounts, write_report, write_single_case
 from gtea.scoring.scorer import NodeModel
 from gtea.store.store import Store
@@ -96,3 +99,23 @@ def test_the_command(gtea: Run, small_model: tuple[Store, Path], tmp_path: Path)
     assert "--csv-limit, --exact-ids: are about exported files. Leave out --no-exports." in refused.err
     refused = gtea(*where, "--csv-limit", "much")
     assert "--csv-limit: must be a size in bytes, kB, MB or GB (got 'much'). Try 1MB." in refused.err
+
+
+def test_hostile_ids_stay_inert_in_the_terminal(gtea: Run, small_model: tuple[Store, Path], tmp_path: Path) -> None:
+    # A store takes ids of up to 1,024 bytes.
+    names = [account for account in HOSTILE if len(account.encode()) <= 1_024]
+    rows = [(name, "me", 60 * place) for place, name in enumerate(names)]
+    rows += [("me", name, 7_000 + 60 * place) for place, name in enumerate(names)]
+    table = pa.table(dict(zip(("payer", "payee", "timestamp"), map(list, zip(*rows, strict=True)), strict=True)))
+    table = table.append_column("amount", [[1.5] * len(rows)])
+    columns: dict[str, Any] = {"src": "payer", "dst": "payee", "time": "timestamp", "features": ["amount"]}
+    store = ingest(table, **columns, time_unit="s", out=tmp_path / "hostile.store")
+    model, out = small_model[1], tmp_path / "out"
+    done = gtea("report", model, store.path, "--top", 4, "--out", out, "--jobs", 1)
+    assert done.code == 0
+    hostile = "\x1b[31mred\x1b[0m"
+    told = gtea("explain", model, store.path, hostile)
+    assert all(line.isprintable() for outcome in (done, told) for line in (outcome.out + outcome.err).split("\n"))
+    assert r"\x1b[31mred" in told.out
+    pages = {path.relative_to(out).as_posix() for path in out.rglob("*.html")}
+    assert pages == {"index.html", "1.html", "2.html", "3.html", "4.html"}

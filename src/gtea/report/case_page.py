@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup, escape
@@ -26,7 +26,7 @@ from gtea.report.standing_figure import draw_standing
 from gtea.report.summary import summary
 from gtea.report.ties import shared_contacts, ties_between
 
-MOST_ROWS = 200
+_MOST_ROWS = 200
 _ROOM = 860_000
 """Bytes for the evidence: a page stays under 1 MB whatever the ids and histories are."""
 _ROWS_ROOM = 420_000
@@ -46,12 +46,6 @@ class Place:
     def file(self, number: int) -> str:
         """The name of a page: by rank, because an id can be anything."""
         return f"{number:0{self.digits}}.html"
-
-
-class Listed(NamedTuple):
-    """A further counterparty."""
-
-    cells: tuple[str, ...]
 
 
 def render_case(case: Case, place: Place | None = None, exports: Sequence[str] = ()) -> str:
@@ -105,7 +99,7 @@ def _rows_that_fit(case: Case) -> tuple[list[Pair], list[Lane], int]:
     rows: list[Pair] = []
     lanes: list[Lane] = []
     taken = 0
-    for pair in case.pairs[:MOST_ROWS]:
+    for pair in case.pairs[:_MOST_ROWS]:
         size = np.abs(pair.amount) if case.has_amounts else np.ones(len(pair.time))
         lane = lane_of(pair.time, pair.sent, size, case.window, case.common.num_read)
         sticks, events = int((lane.sums > 0).sum()), len(merged_events(pair)[0])
@@ -175,7 +169,8 @@ def _whole_lane(case: Case) -> Lane:
     return lane_of(dealings.page_time[order], dealings.sent[order], size, case.whole, len(order), bins=250)
 
 
-def _listed(case: Case, pairs: Sequence[Pair], room: int) -> list[Listed]:
+def _listed(case: Case, pairs: Sequence[Pair], room: int) -> list[tuple[str, ...]]:
+    """The cells of the further counterparties, as many as there is room for."""
     found = []
     for pair in pairs:
         name = shown(pair.about.account)
@@ -190,7 +185,7 @@ def _listed(case: Case, pairs: Sequence[Pair], room: int) -> list[Listed]:
         room -= _LISTED + _length(name)
         if room < 0:
             break
-        found.append(Listed(cells))
+        found.append(cells)
     return found
 
 

@@ -13,7 +13,7 @@ from gtea.report.clock import Tick
 from gtea.report.svg import NOTHING, element, number
 
 BINS = 190
-WIDTH = 1000
+_WIDTH = 1000
 _MIDDLE = 18.0
 _SHORTEST, _LONGEST = 2.0, 16.5
 _LAST_TEXT = 0.92
@@ -83,7 +83,7 @@ def draw_lane(lane: Lane, full: float, bursts: Bursts, window: tuple[int, int]) 
     """A lane of the evidence. Its paths are drawn anew by the script when the window changes."""
     parts = [element("use", href="#grid")]
     parts += [_burst(span, raises, window) for span, raises in zip(bursts.spans, bursts.raises, strict=True)]
-    parts.append(element("line", class_="base", x2=WIDTH, y1=_MIDDLE, y2=_MIDDLE))
+    parts.append(element("line", class_="base", x2=_WIDTH, y1=_MIDDLE, y2=_MIDDLE))
     for side, name in enumerate(("in", "out")):
         for read, suffix in ((False, "-old"), (True, "")):
             chosen = np.where(lane.read[side] == read, lane.sums[side], 0)
@@ -94,10 +94,10 @@ def draw_lane(lane: Lane, full: float, bursts: Bursts, window: tuple[int, int]) 
 def draw_strip(lane: Lane, window: tuple[int, int], whole: tuple[int, int]) -> Markup:
     """Everything of all time, with the window on it."""
     full = tallest([lane])
-    left, right = (WIDTH * (time - whole[0]) / max(whole[1] - whole[0], 1) for time in window)
+    left, right = (_WIDTH * (time - whole[0]) / max(whole[1] - whole[0], 1) for time in window)
     parts = [
         element("rect", id="window", x=left, width=right - left, height=46),
-        element("line", class_="base", x2=WIDTH, y1=23, y2=23),
+        element("line", class_="base", x2=_WIDTH, y1=23, y2=23),
         element("path", class_="in", d=sticks(lane.received, full, 23.0, up=True)),
         element("path", class_="out", d=sticks(lane.sent, full, 23.0, up=False)),
         element("path", id="edges", d=f"M{number(left)} 0v46M{number(right)} 0v46"),
@@ -110,7 +110,7 @@ def draw_activity(lane: Lane) -> Markup:
     full = tallest([lane])
     parts = [
         element("use", href="#grid"),
-        element("line", class_="base", x2=WIDTH, y1=_MIDDLE, y2=_MIDDLE),
+        element("line", class_="base", x2=_WIDTH, y1=_MIDDLE, y2=_MIDDLE),
         element("path", class_="in", d=sticks(lane.received, full, _MIDDLE, up=True)),
         element("path", class_="out", d=sticks(lane.sent, full, _MIDDLE, up=False)),
     ]
@@ -125,7 +125,7 @@ def draw_axis(ticks: Sequence[Tick]) -> Markup:
         marks.append(element("line", x1=x, x2=x, y2=5))
         if tick.share < _LAST_TEXT:
             marks.append(element("text", tick.text, x=x, y=15, dx=3))
-    grid = "".join(f"M{number(WIDTH * tick.share)} 0V60" for tick in ticks)
+    grid = "".join(f"M{number(_WIDTH * tick.share)} 0V60" for tick in ticks)
     parts = [element("g", *marks, id="ticks"), element("defs", element("path", id="grid", d=grid))]
     return element("svg", *parts, class_="axis", aria_hidden="true")
 
@@ -134,15 +134,15 @@ def sticks(sums: NDArray[np.float64], full: float, middle: float, *, up: bool) -
     """A path with a stick for each bin that has something, its length by square root."""
     bins = np.flatnonzero(sums > 0)
     length = np.clip(_LONGEST * np.sqrt(sums[bins] / full), _SHORTEST, _LONGEST) * (middle / _MIDDLE)
-    x = (bins + 0.5) * WIDTH / len(sums)
+    x = (bins + 0.5) * _WIDTH / len(sums)
     sign = "-" if up else ""
     return "".join(f"M{number(a)} {number(middle)}v{sign}{number(b)}" for a, b in zip(x, length, strict=True))
 
 
 def _burst(span: tuple[int, int], raises: bool, window: tuple[int, int]) -> Markup:
-    left, right = (WIDTH * (time - window[0]) / max(window[1] - window[0], 1) for time in span)
-    seen = right >= 0 and left <= WIDTH
-    left, right = max(left, 0.0), min(right, float(WIDTH))
+    left, right = (_WIDTH * (time - window[0]) / max(window[1] - window[0], 1) for time in span)
+    seen = right >= 0 and left <= _WIDTH
+    left, right = max(left, 0.0), min(right, float(_WIDTH))
     wide = max(right - left + 8, 14.0) if seen else 0.0
     return element(
         "rect", class_=f"burst {'up' if raises else 'down'}", x=(left + right - wide) / 2, width=wide, height=36
@@ -150,7 +150,7 @@ def _burst(span: tuple[int, int], raises: bool, window: tuple[int, int]) -> Mark
 
 
 def _stretched(class_: str, height: int, parts: Sequence[Markup]) -> Markup:
-    box = f"0 0 {WIDTH} {height}"
+    box = f"0 0 {_WIDTH} {height}"
     return element(
         "svg", *(parts or [NOTHING]), class_=class_, viewBox=box, preserveAspectRatio="none", aria_hidden="true"
     )
