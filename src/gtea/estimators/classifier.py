@@ -10,6 +10,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from gtea.estimators.base import GTEAEstimator, open_store
 from gtea.estimators.inputs import find_accounts, read_targets, read_weights
+from gtea.explain.explainer import Explainer
+from gtea.explain.explanation import Explanation
 from gtea.scoring.attention_weights import attention_of
 from gtea.scoring.options import ScoringOptions
 from gtea.scoring.scorer import NodeModel
@@ -155,6 +157,14 @@ class GTEAClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GTEAEsti
         found = attention_of(self.model_, self.store_, self._cut(as_of), np.array([node]))
         order = np.argsort(-found.alpha, kind="stable")
         return {self.store_.account(int(found.neighbour[i])): float(found.alpha[i]) for i in order}
+
+    def explain(self, account: str, *, as_of: Instant | None = None) -> Explanation:
+        """Why an account has its score: for each counterparty, the score had the two never dealt with each other.
+
+        Args:
+            as_of: See the graph as of another time than the estimator's own.
+        """
+        return Explainer(self.model_, self.store_, self._cut(as_of)).explain(account)
 
     @property
     def _n_features_out(self) -> int:

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from gtea.errors import DataError
 from gtea.estimators.base import SETTINGS, GraphLike, GTEAEstimator, open_store
 from gtea.estimators.inputs import Targets, find_pairs, read_targets, read_weights
+from gtea.explain.explainer import Explainer
+from gtea.explain.explanation import Explanation
 from gtea.models.registry import DEFAULT_MODEL
 from gtea.scoring.options import ScoringOptions
 from gtea.scoring.scorer import LinkModel
@@ -220,6 +222,14 @@ class GTEALinkPredictor(GTEAEstimator):
             self.store_, cut, *find_pairs(self.store_, pairs), ScoringOptions(self.sampled)
         )
         return np.stack([1 - link, link], axis=1)
+
+    def explain(self, src: str, dst: str, *, as_of: Instant | None = None) -> Explanation:
+        """Why a pair has its score: for each counterparty of either end, the score had the two never dealt.
+
+        Args:
+            as_of: See the graph as of another time than the estimator's own.
+        """
+        return Explainer(self.model_, self.store_, self._cut(as_of)).explain(src, dst)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -21,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.features.node_blocks import fill_rows, node_threads
-from gtea.features.short_sorts import distinct, sort_both
+from gtea.features.short_sorts import UNKNOWN_ORDER, distinct, sort_events
 from gtea.runtime.jit import jit
 from gtea.store.graph import Graph, graph_of, visible_events, visible_slots
+from gtea.store.store import Store
 from gtea.store.time_units import stored_per_second
 from gtea.store.view import View
 
@@ -69,12 +70,25 @@ def without_recency(names: Sequence[str]) -> tuple[str, ...]:
 
 def statistics(view: View, nodes: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
     """One row per node; the columns are ``statistic_names(view.store.features)``."""
-    fill = partial(_fill, graph_of(view), stored_per_second(view.store.unit))
-    return fill_rows(fill, nodes, len(statistic_names(view.store.features)), node_threads(len(nodes)))
+    return statistics_in(graph_of(view), view.store, nodes)
+
+
+def statistics_in(
+    graph: Graph, store: Store, nodes: NDArray[np.integer[Any]], order: NDArray[np.int64] = UNKNOWN_ORDER
+) -> NDArray[np.float64]:
+    """The same of nodes of a graph whose events are those of a store.
+
+    Args:
+        order: See ``gtea.features.short_sorts.UNKNOWN_ORDER``.
+    """
+    fill = partial(_fill, graph, order, stored_per_second(store.unit))
+    return fill_rows(fill, nodes, len(statistic_names(store.features)), node_threads(len(nodes)))
 
 
 @jit
-def _fill(graph: Graph, per_second: int, nodes: NDArray[np.int64], rows: NDArray[np.float64]) -> None:
+def _fill(
+    graph: Graph, order: NDArray[np.int64], per_second: int, nodes: NDArray[np.int64], rows: NDArray[np.float64]
+) -> None:
     num_features = graph.event_features.shape[1]
     width = len(_EVENT_STATISTICS) + len(_FEATURE_STATISTICS) * num_features
     # One buffer for all nodes: most have a handful of events, and an allocation costs more than reading them.
@@ -89,7 +103,7 @@ def _fill(graph: Graph, per_second: int, nodes: NDArray[np.int64], rows: NDArray
             _read(graph, nodes[i], start, stop, by_side, times, sides)
         by_side[_BOTH, _PARTNERS] = distinct(graph.slot_neighbour[start:stop])
         if stop - start > 1:
-            sort_both(times[:count], sides[:count])
+            sort_events(graph, start, times[:count], sides[:count], order)
         for side in range(3):
             if by_side[side, _COUNT] > 0:
                 _time_statistics(by_side[side], times[:count], sides[:count], side + 1, graph.cut, per_second)

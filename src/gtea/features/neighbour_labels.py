@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gtea.features.alternatives import Alternatives
 from gtea.runtime.jit import jit
 from gtea.store.account_keys import keys_of_all, keys_of_nodes
 from gtea.store.graph import Graph, graph_of, visible_events, visible_slots
@@ -82,6 +83,32 @@ class NeighbourLabelShares:
             self._computed[new] = True
         return self._rows[nodes]
 
+    def rows_in(self, accounts: Alternatives, partner: Alternatives | None = None) -> NDArray[np.float64]:
+        """The rows of alternatives to accounts. Their neighbours are as in the view, but for one.
+
+        Args:
+            partner: Alternatives to one neighbour, as many: the neighbour of each alternative to the account.
+        """
+        row, by_class, total = self._class_weights
+        # Alternatives are numbered after all nodes.
+        node_class = np.append(self._node_class, self._node_class[accounts.original])
+        row = np.append(row, np.full(len(accounts.original), -1))
+        if partner is None:
+            return _shares(accounts.graph, node_class, row, by_class, total, accounts.nodes)
+        rows = []
+        for i, node in enumerate(accounts.nodes):
+            account, other = accounts.original[i], partner.original[i]
+            by_class_now, total_now = by_class, total
+            if row[other] >= 0:
+                # What the account contributes to its neighbour is less than in the view.
+                less = _weight_between(self._graph, account, other) - _weight_between(accounts.graph, node, other)
+                by_class_now, total_now = by_class.copy(), total.copy()
+                total_now[row[other]] -= less
+                if node_class[account] >= 0:
+                    by_class_now[row[other], node_class[account]] -= less
+            rows.append(_shares(accounts.graph, node_class, row, by_class_now, total_now, accounts.nodes[i : i + 1]))
+        return np.concatenate(rows)
+
 
 def _node_classes(store: Store, labels: NeighbourLabels) -> NDArray[np.int64]:
     """The class of each node, -1 for nodes without a label."""
@@ -98,6 +125,16 @@ def _node_classes(store: Store, labels: NeighbourLabels) -> NDArray[np.int64]:
 def _weight(graph: Graph, slot: int) -> int:
     start, stop = visible_events(graph, graph.slot_edge[slot])
     return round(_WEIGHT_SCALE * math.log1p(stop - start))
+
+
+@jit
+def _weight_between(graph: Graph, node: int, other: int) -> int:
+    total = 0
+    start, stop = visible_slots(graph, node)
+    for slot in range(start, stop):
+        if graph.slot_neighbour[slot] == other:
+            total += _weight(graph, slot)
+    return total
 
 
 @jit

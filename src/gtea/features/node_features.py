@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from gtea.config import NodeKind
 from gtea.errors import ModelError
 from gtea.features.account_statistics import statistic_names, statistics
+from gtea.features.alternatives import Alternatives
 from gtea.features.event_features import columns_of
 from gtea.features.neighbour_labels import NeighbourLabels, NeighbourLabelShares
 from gtea.features.partner_statistics import PartnerStatistics, partner_statistic_names
@@ -129,6 +130,28 @@ class NodeFeatures:
         """Like ``rows``, without the cache: for callers that read each node once."""
         return np.concatenate([self._part(kind, nodes) for kind in self._nodes.kinds], axis=1)
 
+    def compute_in(self, accounts: Alternatives, partner: Alternatives | None = None) -> NDArray[np.float32]:
+        """The rows of alternatives to accounts. Their neighbours are as in the view, but for one.
+
+        Args:
+            partner: Alternatives to one neighbour, as many: the neighbour of each alternative to the account.
+        """
+        return np.concatenate([self._part_in(kind, accounts, partner) for kind in self._nodes.kinds], axis=1)
+
+    def _part_in(self, kind: NodeKind, accounts: Alternatives, partner: Alternatives | None) -> NDArray[np.float32]:
+        scaler: ColumnScaler | None = getattr(self._nodes, kind, None)
+        match kind:
+            case "statistics":
+                raw = accounts.statistics[:, self._statistics]
+            case "partners":
+                raw = self._partners.rows_in(accounts, partner)[:, self._partner_columns]
+            case "rhythm":
+                raw = accounts.rhythm[:, self._rhythm]
+            case _:
+                return self._part(kind, accounts.original)
+        assert scaler is not None
+        return scaler.transform(raw)
+
     def _part(self, kind: NodeKind, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
         match kind:
             case "given":
@@ -200,13 +223,22 @@ class HeadInputs:
         Args:
             features: The rows of ``NodeFeatures`` for these nodes.
         """
-        parts = [] if self._ranks is None else [self._ranks.transform(features)]
-        shares = self.label_shares(nodes)
-        if shares is not None:
-            parts.append(shares)
-        return np.concatenate(parts, axis=1) if parts else None
+        return self.joined(features, self.label_shares(nodes))
 
     def label_shares(self, nodes: NDArray[np.int64]) -> NDArray[np.float32] | None:
         """The neighbour label columns alone, which are the last ones; None if the model has none."""
         # Square roots spread out the small shares that hubs contribute.
         return None if self._labels is None else np.sqrt(self._labels.rows(nodes)).astype(np.float32)
+
+    def label_shares_in(
+        self, accounts: Alternatives, partner: Alternatives | None = None
+    ) -> NDArray[np.float32] | None:
+        """The same of alternatives to accounts; see ``NodeFeatures.compute_in``."""
+        return None if self._labels is None else np.sqrt(self._labels.rows_in(accounts, partner)).astype(np.float32)
+
+    def joined(self, features: NDArray[np.float32], shares: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
+        """Rows of these features and neighbour label columns; None if the model has no head inputs."""
+        parts = [] if self._ranks is None else [self._ranks.transform(features)]
+        if shares is not None:
+            parts.append(shares)
+        return np.concatenate(parts, axis=1) if parts else None

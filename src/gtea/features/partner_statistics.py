@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gtea.features.alternatives import Alternatives
 from gtea.features.node_blocks import fill_rows, node_threads
 from gtea.features.short_sorts import distinct, sort_both
 from gtea.runtime.jit import jit
@@ -69,6 +70,24 @@ class PartnerStatistics:
         self._describe_partners(np.ascontiguousarray(nodes, dtype=np.int64), threads)
         fill = partial(_fill, self._graph, self._directed, self._profiles)
         return fill_rows(fill, nodes, self._width, threads)
+
+    def rows_in(self, accounts: Alternatives, partner: Alternatives | None = None) -> NDArray[np.float64]:
+        """The rows of alternatives to accounts. Their partners are as in the view, but for one.
+
+        Args:
+            partner: Alternatives to one partner, as many: the partner of each alternative to the account.
+        """
+        self._describe_partners(np.unique(accounts.original), 1)
+        if partner is None:
+            fill = partial(_fill, accounts.graph, self._directed, self._profiles)
+            return fill_rows(fill, accounts.nodes, self._width, node_threads(len(accounts.nodes)))
+        profiles, rows = self._profiles.copy(), np.zeros((len(accounts.nodes), self._width))
+        other = np.zeros((len(rows), profiles.shape[1]))
+        _fill_profiles(partner.graph, self._directed, partner.nodes, other)
+        for i in range(len(rows)):
+            profiles[partner.original[i]] = other[i]
+            _fill(accounts.graph, self._directed, profiles, accounts.nodes[i : i + 1], rows[i : i + 1])
+        return rows
 
     def _describe_partners(self, nodes: NDArray[np.int64], threads: int) -> None:
         found = np.zeros(len(self._computed), dtype=np.bool_)

@@ -35,9 +35,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.features.node_blocks import fill_rows, node_threads
-from gtea.features.short_sorts import sort_both
+from gtea.features.short_sorts import UNKNOWN_ORDER, sort_events
 from gtea.runtime.jit import jit
 from gtea.store.graph import Graph, graph_of, visible_events, visible_slots
+from gtea.store.store import Store
 from gtea.store.time_units import stored_per_second
 from gtea.store.view import View
 
@@ -64,22 +65,40 @@ def rhythm_statistic_names(features: Sequence[str]) -> tuple[str, ...]:
 
 def rhythm_statistics(view: View, nodes: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
     """One row per node; the columns are ``rhythm_statistic_names(view.store.features)``."""
-    per_second = stored_per_second(view.store.unit)
-    day = 0 if view.store.unit == "step" else _DAY * per_second
-    fill = partial(_fill, graph_of(view), per_second, day)
-    return fill_rows(fill, nodes, len(rhythm_statistic_names(view.store.features)), node_threads(len(nodes)))
+    return rhythm_statistics_in(graph_of(view), view.store, nodes)
+
+
+def rhythm_statistics_in(
+    graph: Graph, store: Store, nodes: NDArray[np.integer[Any]], order: NDArray[np.int64] = UNKNOWN_ORDER
+) -> NDArray[np.float64]:
+    """The same of nodes of a graph whose events are those of a store.
+
+    Args:
+        order: See ``gtea.features.short_sorts.UNKNOWN_ORDER``.
+    """
+    per_second = stored_per_second(store.unit)
+    day = 0 if store.unit == "step" else _DAY * per_second
+    fill = partial(_fill, graph, order, per_second, day)
+    return fill_rows(fill, nodes, len(rhythm_statistic_names(store.features)), node_threads(len(nodes)))
 
 
 @jit
-def _fill(graph: Graph, per_second: int, day: int, nodes: NDArray[np.int64], rows: NDArray[np.float64]) -> None:
+def _fill(
+    graph: Graph,
+    order: NDArray[np.int64],
+    per_second: int,
+    day: int,
+    nodes: NDArray[np.int64],
+    rows: NDArray[np.float64],
+) -> None:
     width = len(_SIDE_COLUMNS) + graph.event_features.shape[1]
     # One buffer for all nodes: most have a handful of events, and an allocation costs more than reading them.
     buffers = np.empty((4, _ROOM), dtype=np.int64)
     for i in range(len(nodes)):
-        count = _read(graph, nodes[i], buffers[0], buffers[1])
+        count = _read(graph, nodes[i], order, buffers[0], buffers[1])
         if count > buffers.shape[1]:
             buffers = np.empty((4, 2 * count), dtype=np.int64)
-            _read(graph, nodes[i], buffers[0], buffers[1])
+            _read(graph, nodes[i], order, buffers[0], buffers[1])
         if count == 0:
             continue
         times, codes = buffers[0, :count], buffers[1, :count]
@@ -93,7 +112,7 @@ def _fill(graph: Graph, per_second: int, day: int, nodes: NDArray[np.int64], row
 
 
 @jit
-def _read(graph: Graph, node: int, times: NDArray[np.int64], codes: NDArray[np.int64]) -> int:
+def _read(graph: Graph, node: int, order: NDArray[np.int64], times: NDArray[np.int64], codes: NDArray[np.int64]) -> int:
     """Fill the times and codes of a node's events in time order. A code is the event's number times 4, plus its side.
 
     Returns the number of events. If there is no room for them, nothing else is of use.
@@ -113,7 +132,7 @@ def _read(graph: Graph, node: int, times: NDArray[np.int64], codes: NDArray[np.i
             times[count], codes[count] = graph.event_time[event], 4 * event + side
             count += 1
     if stop - start > 1 and count <= len(times):
-        sort_both(times[:count], codes[:count])
+        sort_events(graph, start, times[:count], codes[:count], order)
     return count
 
 

@@ -11,8 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.runtime.jit import jit
+from gtea.store.graph import Graph
 
 _SHORT = 24
+UNKNOWN_ORDER: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+"""Stands for the order in time of the events of each node, where it is not known. Known, it saves a sort: an array of
+as many numbers as the graph has events, and the events of a node lie side by side."""
+UNKNOWN_ORDER.flags.writeable = False
 
 
 @jit
@@ -28,6 +33,24 @@ def sort_both(keys: NDArray[np.integer[Any]], values: NDArray[np.int64]) -> None
             keys[position], values[position] = keys[position - 1], values[position - 1]
             position -= 1
         keys[position], values[position] = key, value
+
+
+@jit
+def sort_events(
+    graph: Graph, slot: int, times: NDArray[np.int64], values: NDArray[np.int64], order: NDArray[np.int64]
+) -> None:
+    """Sort the times and other values of a node's events by time, in place. Equal times keep their order.
+
+    Args:
+        slot: The node's first slot. The events are in the order of its slots.
+        order: ``UNKNOWN_ORDER``, or the order of each node's events, counted from its first one.
+    """
+    if len(order) == 0:
+        sort_both(times, values)
+        return
+    first = graph.edge_offset[graph.slot_edge[slot]]
+    chosen = order[first : first + len(times)]
+    times[:], values[:] = times[chosen], values[chosen]
 
 
 @jit

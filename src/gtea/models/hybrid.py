@@ -93,12 +93,20 @@ class HybridClassifier(GTEANodeClassifier, Hybrid):
         """Logits of nodes with these embeddings and inputs."""
         if not self._is_blended():
             return super().answer(z, head_inputs)
-        logits: Tensor = self.blend(self._models(z, head_inputs, tree_inputs))
+        logits: Tensor = self.blend(self.each_answer(z, head_inputs, tree_inputs))
         return logits
 
     def log_probabilities(self, inputs: Batch) -> Tensor:
         """Log probabilities of the seeds by each model."""
-        return self._models(self.gtea(inputs), inputs.head_inputs, inputs.tree_inputs)
+        return self.each_answer(self.gtea(inputs), inputs.head_inputs, inputs.tree_inputs)
+
+    def each_answer(self, z: Tensor, head_inputs: Tensor | None, tree_inputs: Tensor | None) -> Tensor:
+        """Log probabilities of nodes by each model, GTEA first, [num_nodes, num_models, num_classes]."""
+        assert tree_inputs is not None, "batches for a hybrid have tree inputs"
+        network = super().answer(z, head_inputs)
+        trees = [model(self.tree_rows(name, tree_inputs)).to(network) for name, model in self.trees().items()]
+        logits = [network, *(each.clamp(-_LARGEST_LOGIT, _LARGEST_LOGIT) for each in trees)]
+        return torch.log_softmax(torch.stack(logits, dim=1), dim=2)
 
     def trees(self) -> Mapping[str, BoostedTrees]:
         """The trees on own features and, if there are others, those on all."""
@@ -107,13 +115,6 @@ class HybridClassifier(GTEANodeClassifier, Hybrid):
     def tree_rows(self, name: str, rows: Tensor) -> Tensor:
         """The columns that a set of trees reads: the first ones, or all."""
         return rows[:, : self._d_own] if name == "tree" and self._d_own else rows
-
-    def _models(self, z: Tensor, head_inputs: Tensor | None, tree_inputs: Tensor | None) -> Tensor:
-        assert tree_inputs is not None, "batches for a hybrid have tree inputs"
-        network = super().answer(z, head_inputs)
-        trees = [model(self.tree_rows(name, tree_inputs)).to(network) for name, model in self.trees().items()]
-        logits = [network, *(each.clamp(-_LARGEST_LOGIT, _LARGEST_LOGIT) for each in trees)]
-        return torch.log_softmax(torch.stack(logits, dim=1), dim=2)
 
 
 class HybridPredictor(GTEALinkNetwork, Hybrid):

@@ -19,7 +19,7 @@ from gtea.features.preprocessing import Preprocessing
 from gtea.nn.batch import Batch, Histories
 from gtea.sampling.neighbours import NeighbourSampler, Strategy
 from gtea.sampling.tabular import NodeRows
-from gtea.store.graph import graph_of
+from gtea.store.graph import Graph, graph_of
 from gtea.store.histories import count_kept_events, gather_histories
 from gtea.store.store import Store
 from gtea.store.view import View
@@ -110,7 +110,11 @@ class HistoryReader:
         Args:
             seen_from: For each edge, the end from which events count as sent or received.
         """
-        encoded = self._events.encode(gather_histories(self.graph, edges, seen_from, self._max_events))
+        return self.read_in(self.graph, edges, seen_from)
+
+    def read_in(self, graph: Graph, edges: NDArray[np.int64], seen_from: NDArray[np.int64]) -> Histories:
+        """The same of edges of another graph whose events are those of the store."""
+        encoded = self._events.encode(gather_histories(graph, edges, seen_from, self._max_events))
         return Histories(*(torch.from_numpy(column) for column in encoded))
 
     def num_events(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:

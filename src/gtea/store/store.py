@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +83,10 @@ class Store:
     def bound_faults(self) -> list[str]:
         """Which offsets and indices in the arrays point outside, one line for each array."""
         return bound_faults(self._mapped)
+
+    def with_arrays(self, changed: dict[str, NDArray[Any]], counts: dict[str, int]) -> Store:
+        """The same store with some arrays and counts exchanged, in memory."""
+        return Store(self.path, replace(self.manifest, counts=counts), self._mapped | changed)
 
     def __sklearn_clone__(self) -> Store:
         """Return the store itself. It never changes, so clones of an estimator can share it."""

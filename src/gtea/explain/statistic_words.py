@@ -1,0 +1,177 @@
+"""What a statistic of an account says, in words a person uses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+_SIDES = {"out": "sent", "in": "received", "both": "sent or received"}
+_PARTNERS = {"out": "those it pays", "in": "those who pay it", "both": "its counterparties"}
+_BURSTY = 0.3
+_UNITS = (("years", 365.25 * 86_400), ("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0), ("seconds", 1.0))
+
+
+def sentence(name: str, values: Mapping[str, float], percentile: float, features: tuple[str, ...], steps: bool) -> str:
+    """What a statistic says about an account, and how many accounts have less.
+
+    Args:
+        name: The name of the statistic.
+        values: All statistics of the account by name.
+        percentile: The share of accounts with a smaller value, in percent.
+        features: The names of the event features.
+        steps: Whether times are counted in steps.
+    """
+    words = _words(name, values, features, steps)
+    if name.startswith("left_") and "forwards" in words:
+        percentile = 100 - percentile  # the statistic is what is left
+    if percentile >= 50:
+        return f"{words}; more than {_percent(percentile)} of accounts"
+    return f"{words}; less than {_percent(100 - percentile)} of accounts"
+
+
+def _words(name: str, values: Mapping[str, float], features: tuple[str, ...], steps: bool) -> str:
+    value, first, _, rest = values[name], *name.partition("_")
+    match first:
+        case "out" | "in" | "both":
+            return _of_side(first, rest, value, features, steps)
+        case "partners":
+            return _of_partners(rest, value, features)
+        case "rhythm":
+            return _of_rhythm(rest, value, features, steps)
+        case "left":
+            return _forwarded(rest, values, steps)
+        case "net":
+            return f"{'keeps' if value >= 0 else 'gives away'} {_number(abs(value))} of {rest} in all"
+        case _:
+            return f"{name} is {_number(value)}"
+
+
+def _of_side(side: str, rest: str, value: float, features: tuple[str, ...], steps: bool) -> str:
+    done = _SIDES[side]
+    times = {
+        "since_first": f"its first event {done} was {{}} ago",
+        "since_last": f"its last event {done} was {{}} ago",
+        "span": f"{{}} lie between its first and its last event {done}",
+        "gap_mean": f"{{}} lie between two events {done}, on average",
+        "gap_std": f"the time between two events {done} varies by {{}}",
+        "gap_min": f"at least {{}} lie between two events {done}",
+        "gap_max": f"at most {{}} lie between two events {done}",
+    }
+    if rest in times:
+        return times[rest].format(_time(value, steps))
+    if rest == "count":
+        return f"{_number(value)} events {done}"
+    if rest == "partners":
+        return f"deals with {_number(value)} accounts ({done})"
+    feature, kind = _split(rest, features)
+    wording = {
+        "sum": "{} of {} {} in all",
+        "mean": "{} of {} {} per event, on average",
+        "std": "varies by {} of {} {} per event",
+        "min": "at least {} of {} {} per event",
+        "max": "at most {} of {} {} per event",
+    }
+    return wording[kind].format(_number(value), feature, done)
+
+
+def _of_partners(rest: str, value: float, features: tuple[str, ...]) -> str:
+    if rest == "reciprocity":
+        return f"{_percent(100 * value)} of its counterparties both pay and are paid"
+    if rest == "events_per_partner":
+        return f"{_number(value)} events with each counterparty, on average"
+    side, _, kind = rest.partition("_")
+    who = _PARTNERS[side]
+    wording = {
+        "degree_mean": f"{who} deal with {_number(math.expm1(value))} accounts, typically",
+        "degree_max": f"the largest of {who} deals with {_number(value)} accounts",
+        "events_mean": f"{who} have {_number(math.expm1(value))} events, typically",
+        "sent_mean": f"{who} sent {_percent(100 * value)} of their own events",
+        "top_share": f"the largest of {who} has {_percent(100 * value)} of the events",
+        "concentration": f"{_number(1 / max(value, 1e-9))} of {who} have most of its events, so to speak",
+    }
+    if kind in wording:
+        return wording[kind]
+    feature, kind = _split(kind, features)
+    if kind == "mean":
+        return f"{who} have {_number(value)} of {feature} per event, on average"
+    return f"the largest of {who} has {_percent(100 * value)} of all {feature}"
+
+
+def _of_rhythm(rest: str, value: float, features: tuple[str, ...], steps: bool) -> str:
+    unit = "step" if steps else "day"
+    if rest == "hold_mean":
+        held = _time(math.expm1(value), steps)
+        return (
+            "sends nothing after it has received something" if value < 0 else f"sends {held} after receiving, typically"
+        )
+    if rest == "hold_min":
+        return (
+            "sends nothing after it has received something"
+            if value < 0
+            else f"sends {_time(value, steps)} after receiving, at the fastest"
+        )
+    if rest == "alternation":
+        return f"changes between sending and receiving in {_percent(100 * value)} of its events"
+    if rest in ("day_cos", "day_sin"):
+        return f"its events have a time of day of their own ({rest} {value:.2f})"
+    if rest.endswith("_passed"):
+        feature = rest.removesuffix("_passed")
+        if value < 0:
+            return f"never sends {feature} after it has received some"
+        return (
+            f"what it sends differs from what it received before by a factor of {_number(math.exp(value))} in {feature}"
+        )
+    side, _, kind = rest.partition("_")
+    done = _SIDES[side]
+    manner = "in bursts" if value > _BURSTY else "evenly" if value < -_BURSTY else "as by chance"
+    when = "late" if value > 0.5 else "early"
+    wording = {
+        "rate": f"{_number(value)} events {done} per {unit}",
+        "burstiness": f"its events {done} come {manner} (burstiness {value:.2f})",
+        "busiest": f"{_percent(100 * value)} of its events {done} are in the busiest tenth of their time",
+        "trend": f"its events {done} lie {when} in its time ({_percent(100 * value)} on average)",
+    }
+    if kind in wording:
+        return wording[kind]
+    feature, _ = _split(kind, features)
+    return f"{_number(value)} of {feature} {done} per {unit}"
+
+
+def _forwarded(feature: str, values: Mapping[str, float], steps: bool) -> str:
+    """How much of what comes in goes out, and how soon."""
+    received, sent = values[f"in_{feature}_sum"], values[f"out_{feature}_sum"]
+    held = values.get("rhythm_hold_mean", -1.0)
+    soon = f", within {_time(math.expm1(held), steps)}" if held >= 0 and sent > 0 else ""
+    if received <= 0 or sent <= 0:
+        return f"{'only receives' if received > 0 else 'only sends' if sent > 0 else 'moves no'} {feature}"
+    if sent <= received:
+        return f"forwards {_percent(100 * sent / received)} of the {feature} it receives{soon}"
+    return f"sends {_number(sent / received)} times the {feature} it receives{soon}"
+
+
+def _split(rest: str, features: tuple[str, ...]) -> tuple[str, str]:
+    """The feature and the kind of statistic in a name; feature names may have underscores."""
+    for feature in sorted(features, key=len, reverse=True):
+        if rest.startswith(f"{feature}_"):
+            return feature, rest.removeprefix(f"{feature}_")
+    return rest.rpartition("_")[0], rest.rpartition("_")[2]
+
+
+def _time(seconds: float, steps: bool) -> str:
+    if steps:
+        return f"{_number(seconds)} steps"
+    for name, size in _UNITS:
+        if seconds >= size:
+            return f"{_number(seconds / size)} {name if seconds != size else name[:-1]}"
+    return f"{_number(seconds)} seconds"
+
+
+def _number(value: float) -> str:
+    """Three digits, or a whole number with separators."""
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.0f}" if value == round(value) else f"{value:.3g}"
+
+
+def _percent(value: float) -> str:
+    return f"{value:.1f} %" if 99 < value < 100 or 0 < value < 1 else f"{value:.0f} %"

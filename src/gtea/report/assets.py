@@ -1,0 +1,68 @@
+"""The templates, the one style sheet and the one script of all pages, and the policy that allows nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+_FOLDER = resources.files("gtea.report") / "templates"
+_ESCAPED = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+
+
+def render(template: str, content: dict[str, Any], data: dict[str, Any]) -> str:
+    """A whole page: no request leaves it, and nothing but our own style and script runs in it."""
+    style, script = _asset("page.css"), _asset("page.js")
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            **content,
+            policy=content_policy(style, script),
+            style=Markup(style),  # noqa: S704 (our own file)
+            script=Markup(script),  # noqa: S704 (our own file)
+            data=page_data(data),
+        )
+    )
+
+
+def content_policy(style: str, script: str) -> str:
+    """A Content-Security-Policy that lets exactly this style and this script in."""
+    return (
+        f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def page_data(content: dict[str, Any]) -> Markup:
+    """JSON that can stand in a page: no text in it can end the element or begin another."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    # A lone surrogate can't be written as UTF-8.
+    text = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return Markup(text.translate(_ESCAPED))  # noqa: S704 (escaped here)
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@cache
+def _asset(name: str) -> str:
+    return (_FOLDER / name).read_text(encoding="utf-8").strip()
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("gtea.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

@@ -1,0 +1,32 @@
+"""The time to look at first: the shortest window that holds most of what the score rests on."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+_SHARE = 0.8
+_MARGIN = 0.03
+
+
+def shortest_window(times: NDArray[np.int64], weights: NDArray[np.float64], share: float = _SHARE) -> tuple[int, int]:
+    """The first and last event of the shortest window with at least this share of all weight.
+
+    Args:
+        times: At least one.
+        weights: Not negative. If all are zero, every event weighs the same.
+    """
+    order = np.argsort(times, kind="stable")
+    times, weights = times[order], weights[order] if weights.any() else np.ones(len(times))
+    until = np.cumsum(weights)
+    wanted = share * until[-1] * (1 - 1e-12)
+    last = np.searchsorted(until, until - weights + wanted)
+    first = np.flatnonzero(last < len(times))
+    best = first[np.argmin(times[last[first]] - times[first])]
+    return int(times[best]), int(times[last[best]])
+
+
+def with_margin(first: int, last: int, least: int) -> tuple[int, int]:
+    """A window with some air around it, and never so short that a lane shows nothing but one stick."""
+    margin = max(round(_MARGIN * (last - first)), (least - (last - first)) // 2, 1)
+    return first - margin, last + margin

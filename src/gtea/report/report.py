@@ -1,0 +1,224 @@
+"""A report: the accounts to look at first, a page for each, and an index."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from gtea.errors import UsageError
+from gtea.explain.explainer import Explainer
+from gtea.explain.explanation import Explanation
+from gtea.report.case import case_of
+from gtea.report.case_page import Place, render_case
+from gtea.report.case_writer import CaseRequest, CaseWriter, write_text
+from gtea.report.clock import Clock
+from gtea.report.common_facts import common_facts
+from gtea.report.dealings import dealings_of
+from gtea.report.exports import FILES, ExportOptions
+from gtea.report.focus import shortest_window
+from gtea.report.index_page import render_index
+from gtea.report.index_row import IndexRow
+from gtea.report.known_labels import KnownLabels
+from gtea.report.page_workers import Job, write_pages
+from gtea.report.ranking import Ranking, ranked
+from gtea.runtime.files import write_json
+from gtea.runtime.progress import Progress, no_progress
+from gtea.scoring.edge_cache import model_digest
+from gtea.scoring.options import ScoringOptions
+from gtea.scoring.scorer import NodeModel
+from gtea.store.store import Store
+from gtea.store.view import View
+from gtea.tasks.accounts import read_accounts
+
+_RECORD = "report.json"
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """What to report on, and how."""
+
+    top: int = 200
+    as_of: str | None = None
+    accounts: Any = None
+    """A table of accounts to choose from; None for all."""
+    exports: ExportOptions | None = field(default_factory=ExportOptions)
+    """None for pages alone."""
+    amount: str | None = None
+    """The event feature that is summed up as received and sent; None for one whose name says so."""
+    jobs: int = 1
+    """How many processes write pages."""
+
+
+def write_report(
+    model: Path,
+    store: Path,
+    out: Path,
+    options: ReportOptions,
+    *,
+    device: torch.device,
+    progress: Progress = no_progress,
+) -> dict[str, Any]:
+    """Write the pages of the accounts with the highest scores, and the index; returns the record of the report."""
+    if options.top < 1 or options.jobs < 1:
+        raise UsageError(f"--top, --jobs: must be at least 1 (got {options.top} and {options.jobs}). Try 200 and 2.")
+    earlier = _earlier_files(out)
+    opened = Store.open(store)
+    ready = NodeModel.open(model, device)
+    view = opened.as_of(options.as_of)
+    ranking = rank_accounts(ready, view, progress)
+    chosen = _chosen(ranking, opened, options)
+    request = _request(ready, model, store, view, ranking, chosen, out, options)
+    rows: list[IndexRow] = []
+    for number, row in sorted(
+        _written(request, ready, opened, chosen, options.jobs, progress), key=lambda pair: pair[0]
+    ):
+        assert number == len(rows) + 1
+        rows.append(row)
+    clock = Clock(opened.unit)
+    as_of = int(clock.page_time(np.array([view.cut]))[0])
+    record = _record(request, ready, view, rows)
+    footer = [
+        ("Model", f"{request.common.model_name} sha256:{record['model_digest']}"),
+        ("Data", f"{request.common.store_name} sha256:{record['data_digest']}, as of {record['as_of']}"),
+        ("Made by", f"gtea {request.common.version}"),
+    ]
+    write_text(out / "index.html", render_index(request.common, rows, clock, request.window, as_of, footer))
+    write_json(out / _RECORD, record)
+    for name in earlier - set(record["files"]):
+        (out / name).unlink(missing_ok=True)
+    return record
+
+
+def write_single_case(
+    explainer: Explainer, explanation: Explanation, model_path: Path, out: Path, progress: Progress = no_progress
+) -> None:
+    """Write the page of an account that was explained, alone. All accounts are scored, to say where it stands."""
+    model, store, view = explainer.model, explainer.store, explainer.view
+    assert isinstance(model, NodeModel), "the page is about one account"
+    if not explanation.active:
+        raise UsageError(
+            f"{explanation.account}: has no event before {explanation.as_of}, so there is nothing to show. "
+            "Try a later --as-of."
+        )
+    ranking = rank_accounts(model, view, progress)
+    rank = ranking.rank(store.node(explanation.account))
+    common = common_facts(model, model_path.name, store.path.name, ranking, ranking.scores[rank - 1 : rank])
+    labels = KnownLabels(store, model.preprocessing.neighbour_labels)
+    write_text(out, render_case(case_of(common, labels, explanation, store, rank)))
+
+
+def rank_accounts(model: NodeModel, view: View, progress: Progress = no_progress) -> Ranking:
+    """Score all accounts that have an event before the cut, exactly."""
+    nodes = np.arange(view.store.num_nodes)
+    nodes = nodes[view.has_events(nodes)]
+    if not len(nodes):
+        raise UsageError(f"--as-of: no account has an event before {view.store.date(view.cut)}. Try a later time.")
+    options = model.supported(ScoringOptions(progress=progress))
+    return ranked(nodes, model.scores(model.probabilities(view.store, view.cut, nodes, options)))
+
+
+def _chosen(ranking: Ranking, store: Store, options: ReportOptions) -> list[tuple[int, int]]:
+    """The nodes to report on and their ranks."""
+    among = np.arange(len(ranking))
+    if options.accounts is not None:
+        wanted = read_accounts(options.accounts, store).nodes
+        among = np.flatnonzero(np.isin(ranking.nodes, wanted))
+        if not len(among):
+            raise UsageError("--accounts: none of them has an event before --as-of. Name others, or a later time.")
+    return [(int(ranking.nodes[place]), int(place) + 1) for place in among[: options.top]]
+
+
+def _request(
+    model: NodeModel,
+    model_path: Path,
+    store_path: Path,
+    view: View,
+    ranking: Ranking,
+    chosen: Sequence[tuple[int, int]],
+    out: Path,
+    options: ReportOptions,
+) -> CaseRequest:
+    scores = ranking.scores[[rank - 1 for _, rank in chosen]]
+    return CaseRequest(
+        str(model_path.absolute()),
+        str(store_path.absolute()),
+        view.store.digest,
+        view.cut,
+        str(out.absolute()),
+        len(chosen),
+        _window(view, [node for node, _ in chosen]),
+        common_facts(model, model_path.name, store_path.name, ranking, scores),
+        options.exports,
+        options.amount,
+    )
+
+
+def _window(view: View, nodes: Sequence[int]) -> tuple[int, int]:
+    """The page time that holds most of what the accounts did, each counting the same."""
+    times = [dealings_of(view, node, None).page_time for node in nodes]
+    weights = np.concatenate([np.full(len(some), 1 / max(len(some), 1)) for some in times])
+    first, last = shortest_window(np.concatenate(times), weights, 0.9)
+    return first, last + 1
+
+
+def _written(
+    request: CaseRequest,
+    model: NodeModel,
+    store: Store,
+    chosen: Sequence[tuple[int, int]],
+    num_workers: int,
+    progress: Progress,
+) -> Iterator[tuple[int, IndexRow]]:
+    jobs: list[Job] = [
+        {"node": node, "rank": rank, "number": number} for number, (node, rank) in enumerate(chosen, start=1)
+    ]
+    progress("writing pages", 0.0)
+    if num_workers == 1:
+        writer = CaseWriter(request, model, store)
+        done: Iterator[tuple[int, IndexRow]] = ((job["number"], writer.write(**job)) for job in jobs)
+    else:
+        done = write_pages(request, jobs, num_workers)
+    for count, page in enumerate(done, start=1):
+        progress("writing pages", count / len(jobs))
+        yield page
+
+
+def _record(request: CaseRequest, model: NodeModel, view: View, rows: Sequence[IndexRow]) -> dict[str, Any]:
+    place = Place(0, len(rows), len(str(len(rows))))
+    pages = [place.file(number) for number in range(1, len(rows) + 1)]
+    beside = [] if request.exports is None else [f"files/{page[:-5]}/{name}" for page in pages for name in FILES]
+    return {
+        "model": request.common.model_name,
+        "model_digest": model_digest(model.saved),
+        "store": request.common.store_name,
+        "data_digest": view.store.digest,
+        "as_of": view.store.date(view.cut),
+        "gtea": request.common.version,
+        "accounts_ranked": request.common.num_accounts,
+        "cases": [
+            {"page": page, "account": row.whole, "score": row.score, "known": row.known, "reason": row.reason}
+            for page, row in zip(pages, rows, strict=True)
+        ],
+        "files": ["index.html", *pages, *beside],
+    }
+
+
+def _earlier_files(out: Path) -> set[str]:
+    """The files of an earlier report in the same folder. Anybody else's folder is refused."""
+    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return set()
+    try:
+        files = json.loads((out / _RECORD).read_text(encoding="utf-8"))["files"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise UsageError(f"{out}: exists and is no report of ours. Name another folder, or remove it.") from None
+    return {
+        name
+        for name in files
+        if isinstance(name, str) and not Path(name).is_absolute() and ".." not in Path(name).parts
+    }
