@@ -51,7 +51,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Tables:
 @pytest.fixture
 def request_of(tables: Tables, tmp_path: Path) -> InvestigationRequest:
     columns = EventColumns("payer", "payee", "timestamp", ("amount",))
-    return InvestigationRequest(tables.whole, tables.labels, tmp_path / "case", columns, settings=QUICK, device="cpu")
+    folder = tmp_path / "case"
+    return InvestigationRequest(tables.whole, tables.labels, folder, columns, settings=QUICK, top=3, device="cpu")
 
 
 @pytest.fixture(scope="module")
@@ -59,13 +60,14 @@ def done(tables: Tables, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of an investigation of the beginning of the table."""
     folder = tmp_path_factory.mktemp("done") / "case"
     columns = EventColumns("payer", "payee", "timestamp", ("amount",))
-    investigate(InvestigationRequest(tables.beginning, tables.labels, folder, columns, settings=QUICK, device="cpu"))
+    request = InvestigationRequest(tables.beginning, tables.labels, folder, columns, settings=QUICK, device="cpu")
+    investigate(replace(request, top=3))
     return folder
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
     """The arrays, the weights and the scores: what depends on the data, and not on when it was made."""
-    wanted = ("*.bin", "model.safetensors", "calibration.json", "thresholds.json", "scores.csv")
+    wanted = ("*.bin", "*.html", "model.safetensors", "calibration.json", "thresholds.json", "scores.csv")
     return {str(path.relative_to(folder)): path.read_bytes() for name in wanted for path in folder.rglob(name)}
 
 
@@ -163,10 +165,13 @@ def test_two_at_once(request_of: InvestigationRequest) -> None:
 
 def test_the_command_says_what_it_took_for_what(gtea: Run, tables: Tables, tmp_path: Path) -> None:
     settings = [word for setting in QUICK for word in ("--set", setting)]
-    outcome = gtea("investigate", tables.whole, "--labels", tables.labels, *settings, "--out", tmp_path / "case")
+    outcome = gtea(
+        "investigate", tables.whole, "--labels", tables.labels, *settings, "--top", 4, "--out", tmp_path / "case"
+    )
     assert outcome.code == 0, outcome.err
     assert outcome.out.startswith("columns: payer pays payee at timestamp\nfeatures of an event: amount\n")
     assert "the first of 200 accounts as of " in outcome.out
+    assert outcome.out.endswith("report/index.html: 4 accounts with their reasons\n")
     again = gtea("investigate", tables.whole, "--labels", tables.labels, *settings, "--out", tmp_path / "case")
     assert "model: kept, because labels, columns and settings are the same" in again.out
 

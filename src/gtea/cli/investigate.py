@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gtea.cli.bars import progress_bar, training_bar
+from gtea.cli.bars import progress_bar
 from gtea.cli.output import bad_rows_option, given, json_option, names_option, print_unknown, print_warnings
 from gtea.cli.terminal import ask, cell, print_json, say
 from gtea.cli.train import device_option, result_lines
@@ -18,8 +18,9 @@ from gtea.errors import UsageError
 
 if TYPE_CHECKING:
     from gtea.ingestion.column_roles import ColumnRoles, Role
-    from gtea.investigation.investigation import InvestigationResult
+    from gtea.investigation.investigation import InvestigationRequest, InvestigationResult
     from gtea.store.schema import EventColumns
+    from gtea.training.loop import TrainingReport
 
 
 @click.command("investigate")
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 @click.option("--budget", metavar="N", type=int, help="Set the threshold so that N accounts are alerts.")
 @click.option("--precision", metavar="P", type=float, help="Set the threshold so that this share of alerts is right.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the training; repeatable.")
+@click.option("--top", default=200, show_default=True, metavar="N", help="How many accounts get a page of the report.")
 @click.option("--retrain", is_flag=True, help="Train a new model, even if labels, columns and settings are the same.")
 @bad_rows_option
 @device_option
@@ -67,7 +69,7 @@ def command(
     from gtea.ingestion.column_roles import guess_roles
     from gtea.ingestion.table_files import find_files
     from gtea.ingestion.table_sample import sample_columns
-    from gtea.investigation.investigation import InvestigationRequest, investigate
+    from gtea.investigation.investigation import InvestigationRequest
     from gtea.store.schema import EventColumns
     from gtea.tasks.decision_options import DecisionOptions
 
@@ -90,12 +92,24 @@ def command(
     request = InvestigationRequest(
         files[0], files[1], Path(out).absolute(), columns, guess.ignored, decisions=decisions, **options
     )
-    with progress_bar() as progress, training_bar() as listener:
+    run(request, as_json=as_json)
+
+
+def run(request: InvestigationRequest, *, as_json: bool) -> InvestigationResult:
+    """Investigate, with one bar for all steps, and print what was found."""
+    from gtea.investigation.investigation import investigate
+
+    with progress_bar() as progress:
+
+        def listener(report: TrainingReport) -> None:
+            progress("training", (report.epoch + report.done) / report.epochs)
+
         result = investigate(request, listener, progress)
     if as_json:
         print_json(result)
-        return
-    _show(result)
+    else:
+        _show(result)
+    return result
 
 
 def _asked(guess: ColumnRoles, transactions: str, labels: str, out: str) -> dict[Role, str]:
@@ -137,6 +151,7 @@ def _show(result: InvestigationResult) -> None:
     print_unknown(result["model"].get("labels", {}))
     print_warnings(result["model"])
     say("", f"the first of {scores['accounts']:,} accounts as of {scores['as_of_date']}:")
-    for row in scores["top"]:
-        say(f"{row['rank']:>4}  {row['score']:.4f}  {cell(row['account'])}")
+    for rank, case in enumerate(result["report"]["first"], start=1):
+        say(f"{rank:>4}  {case['score']:.4f}  {cell(case['account'])}  {case['reason']}")
     say("", f"in {out}: scores.csv, MODEL_CARD.md, and investigation.json with the command of each step")
+    say(f"open {result['report']['index']}: {result['report']['pages']:,} accounts with their reasons")

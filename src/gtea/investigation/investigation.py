@@ -24,10 +24,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
 
+import torch
+
 from gtea.errors import UsageError
 from gtea.ingestion.bad_rows import BadRows
 from gtea.ingestion.ingest import ingest
 from gtea.models.model_folder import load_model
+from gtea.report.report import ReportOptions, write_report
 from gtea.runtime.device import resolve_device
 from gtea.runtime.files import atomic_write, locked, write_json
 from gtea.runtime.progress import Progress, no_progress
@@ -43,6 +46,18 @@ from gtea.training.results import TrainingResult
 
 _RECORD = "investigation.json"
 _STORE, _MODEL, _SCORES, _CARD = "transactions.store", "model", "scores.csv", "MODEL_CARD.md"
+_REPORT = "report"
+_FIRST = 10
+
+
+class ReportSummary(TypedDict):
+    """The pages that were written."""
+
+    index: str
+    """The page to open first."""
+    pages: int
+    first: list[dict[str, Any]]
+    """The first accounts: account, score, and the reason in one line."""
 
 
 class InvestigationResult(TypedDict):
@@ -58,6 +73,7 @@ class InvestigationResult(TypedDict):
     model: TrainingResult
     new_model: bool
     scores: ScoreSummary
+    report: ReportSummary
     commands: list[str]
     """The same step by step."""
     model_inputs: dict[str, Any]
@@ -79,6 +95,8 @@ class InvestigationRequest:
     settings: tuple[str, ...] = ()
     bad_rows: BadRows = "error"
     retrain: bool = False
+    top: int = 200
+    """How many accounts get a page."""
     device: str = "auto"
 
     def model_inputs(self) -> dict[str, Any]:
@@ -111,7 +129,9 @@ class InvestigationRequest:
             *("--out", str(out / _MODEL)),
         ]
         scored = ["gtea", "score", str(out / _MODEL), str(out / _STORE), "--out", str(out / _SCORES)]
-        return [shlex.join(words) for words in (ingested, trained, scored)]
+        reported = ["gtea", "report", str(out / _MODEL), str(out / _STORE), "--out", str(out / _REPORT)]
+        reported += [] if self.top == ReportOptions().top else ["--top", str(self.top)]
+        return [shlex.join(words) for words in (ingested, trained, scored, reported)]
 
 
 def investigate(
@@ -138,6 +158,7 @@ def investigate(
         )
         with atomic_write(request.out / _CARD) as stream:
             stream.write((request.out / _MODEL / _CARD).read_bytes())
+        report = _report(request, store, progress)
         result = InvestigationResult(
             out=str(request.out),
             transactions=table,
@@ -147,6 +168,7 @@ def investigate(
             model=model,
             new_model=new_model,
             scores=scores,
+            report=report,
             commands=request.commands(),
             model_inputs=request.model_inputs(),
         )
@@ -208,6 +230,20 @@ def _model(request: InvestigationRequest, store: Store, listener: TrainingListen
     if folder.exists():
         shutil.rmtree(folder)
     return run_once(asked, str(folder), None, listener), True
+
+
+def _report(request: InvestigationRequest, store: Store, progress: Progress) -> ReportSummary:
+    """Write the pages of the first accounts."""
+    record = write_report(
+        request.out / _MODEL,
+        store.path,
+        request.out / _REPORT,
+        ReportOptions(request.top, jobs=torch.get_num_threads()),
+        device=resolve_device(request.device),
+        progress=progress,
+    )
+    first = [{name: case[name] for name in ("account", "score", "reason")} for case in record["cases"][:_FIRST]]
+    return ReportSummary(index=str(request.out / _REPORT / "index.html"), pages=len(record["cases"]), first=first)
 
 
 def _read_json(path: Path) -> dict[str, Any]:
