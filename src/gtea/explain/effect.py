@@ -70,9 +70,12 @@ class Replay(Effects):
         self._model = model
         self._view = view
         self._subject = np.array(subject)
-        found = [np.unique(view.neighbours(node).nodes).astype(np.int64) for node in dict.fromkeys(subject)]
-        ends = [np.full(len(some), node) for some, node in zip(found, dict.fromkeys(subject), strict=True)]
-        self.partners, self.ends = np.concatenate(found), np.concatenate(ends)
+        first, *others = dict.fromkeys(subject)
+        found = {end: np.unique(view.neighbours(end).nodes).astype(np.int64) for end in (first, *others)}
+        # What the ends of a pair have with each other is named once.
+        found |= {end: found[end][found[end] != first] for end in others}
+        self.partners = np.concatenate(list(found.values()))
+        self.ends = np.repeat(np.array(list(found)), [len(some) for some in found.values()])
 
     def _without(self, sets: list[Nodes]) -> NDArray[np.float64]:
         return np.stack([self._replay([self._between(i) for i in some]) for some in sets])

@@ -36,15 +36,16 @@ from gtea.store.without import events_between
 
 CURVE_LENGTH = 12
 """How many counterparties are removed together, at most."""
-NUM_DRAWS = 50
-"""How often as many are removed at random."""
-_NUM_DETAILED = 3
-"""For how many counterparties the effects of events and bursts are computed."""
+NUM_DRAWS, _NUM_REPLAYED_DRAWS = 50, 3
+"""How often as many are removed at random; rarely for models that are replayed, which takes its time."""
+_NUM_DETAILS, _NUM_REPLAYED_DETAILS = 3, 1
 _MAX_EVENTS, _MAX_BURSTS = 24, 8
 _MAX_EVENT_READS = 1 << 20
 """How many events the alternatives of a counterparty may have in all: a hub's events are few, or none."""
-_TRIED_AT_ONCE = 24
-_ALL_TRIED = 12
+_CANDIDATES, _REPLAYED_CANDIDATES = 24, 6
+"""How many counterparties are tried in each step of the search for a set without which there is no alert."""
+_ALL_TRIED, _ALL_REPLAYED = 12, 5
+"""Up to this many counterparties that matter, all sets of them are tried."""
 _MATTERS = 1e-6
 """A counterparty matters if the score changes by this much without it."""
 _MONEY = ("amount", "value", "sum", "price", "volume")
@@ -177,6 +178,11 @@ class Explainer:
         """Whether a score is an alert. An account without any dealings is none."""
         return self._threshold is not None and score >= self._threshold and num_removed < len(scored.without)
 
+    @property
+    def _num_detailed(self) -> int:
+        """For how many counterparties the effects of events and bursts are computed."""
+        return _NUM_REPLAYED_DETAILS if self._ready is None else _NUM_DETAILS
+
     @cached_property
     def _model_digest(self) -> str:
         return model_digest(self.model.saved)
@@ -213,8 +219,8 @@ class Explainer:
             sent=self._total(end, events, sent=True),
             first=store.date(int(times[0])),
             last=store.date(int(times[-1])),
-            bursts=self._bursts(scored, i, events) if rank < _NUM_DETAILED else (),
-            events=self._events(scored, i, events) if rank < _NUM_DETAILED else (),
+            bursts=self._bursts(scored, i, events) if rank < self._num_detailed else (),
+            events=self._events(scored, i, events) if rank < self._num_detailed else (),
         )
 
     def _is_sent(self, end: int, events: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -277,9 +283,9 @@ class Explainer:
         )
 
     def _random_curve(self, scored: Scored, num: int) -> RandomCurve:
-        sets = random_sets(len(scored.without), num)
-        scores = scored.scores(sets).reshape(NUM_DRAWS, num)
-        return RandomCurve(tuple(scores.mean(axis=0).tolist()), tuple(scores.std(axis=0).tolist()))
+        draws = _NUM_REPLAYED_DRAWS if self._ready is None else NUM_DRAWS
+        scores = scored.scores(random_sets(len(scored.without), num, draws)).reshape(draws, num)
+        return RandomCurve(tuple(scores.mean(axis=0).tolist()), tuple(scores.std(axis=0).tolist()), draws)
 
     def _own_statistics(self, scored: Scored, node: int) -> tuple[StatisticEffect, ...]:
         if self._ready is None or not isinstance(scored.effects, AccountEffects):
@@ -310,7 +316,7 @@ class Explainer:
         matters = np.flatnonzero(np.abs(scored.without - scored.score) > _MATTERS)
         # Every single counterparty has been tried: a set of two is the smallest if none is enough.
         proven = len(found) <= 2 and not self._is_alert(scored, score, len(found))
-        if not proven and len(matters) <= _ALL_TRIED:
+        if not proven and len(matters) <= (_ALL_REPLAYED if self._ready is None else _ALL_TRIED):
             smaller, score_of_smaller = self._smallest(scored, matters, len(found))
             if smaller is not None:
                 found, score = smaller, score_of_smaller
@@ -321,7 +327,7 @@ class Explainer:
     def _greedy(self, scored: Scored) -> tuple[NDArray[np.int64], float]:
         """Remove the counterparty that lowers the score most, again and again, until there is no alert."""
         chosen, score = np.empty(0, dtype=np.int64), scored.score
-        candidates = scored.raising[:_TRIED_AT_ONCE]
+        candidates = scored.raising[: _REPLAYED_CANDIDATES if self._ready is None else _CANDIDATES]
         while self._is_alert(scored, score, len(chosen)) and len(candidates) and len(chosen) < CURVE_LENGTH:
             scores = scored.scores([np.append(chosen, i) for i in candidates])
             best = int(scores.argmin())
@@ -376,10 +382,10 @@ def _group(times: NDArray[np.int64]) -> list[range]:
     return [] if len(borders) == 0 else groups
 
 
-def random_sets(count: int, longest: int) -> list[NDArray[np.int64]]:
+def random_sets(count: int, longest: int, draws: int = NUM_DRAWS) -> list[NDArray[np.int64]]:
     """The first 1, 2, .. of each of some random orders of ``count`` things: the same ones in every run."""
     generator = np.random.default_rng(0)
-    orders = [generator.permutation(count) for _ in range(NUM_DRAWS)]
+    orders = [generator.permutation(count) for _ in range(draws)]
     return [order[: i + 1] for order in orders for i in range(longest)]
 
 
