@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -61,6 +62,32 @@ class Effects(ABC):
             partner: An index into ``partners``.
             sets: Each as rows of the store's event arrays.
         """
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A subject with its score and what it would be without each counterparty."""
+
+    effects: Effects
+    column: int
+    """The class whose probability is the score."""
+    score: float
+    without: NDArray[np.float64]
+    _known: dict[bytes, float] = field(default_factory=dict)
+
+    def scores(self, sets: Sequence[Nodes]) -> NDArray[np.float64]:
+        """The scores without some sets of counterparties. Each set is computed once: few have few subsets."""
+        keys = [np.sort(some).tobytes() for some in sets]
+        new = {key: some for key, some in zip(keys, sets, strict=True) if key not in self._known}
+        if new:
+            found = self.effects.without(list(new.values()))[:, self.column]
+            self._known.update(zip(new, found.tolist(), strict=True))
+        return np.array([self._known[key] for key in keys])
+
+    @property
+    def raising(self) -> Nodes:
+        """The counterparties in the order of how much they raise the score."""
+        return np.argsort(self.without, kind="stable")
 
 
 class Replay(Effects):
