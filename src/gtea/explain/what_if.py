@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gtea.explain.effect import Scored
 
 _LONGEST = 12
-"""After so many greedy steps, counterparties are removed in the order of their own effects."""
+"""Greedy sets have at most this size. Larger ones are made in the order of the counterparties' own effects."""
 _MATTERS = 1e-6
 """A counterparty matters if the score changes by this much without it."""
 
@@ -61,6 +61,8 @@ def is_alert(scored: Scored, removal: Removal, threshold: float) -> bool:
 
 def _greedy(scored: Scored, threshold: float, num_candidates: int) -> Removal:
     removal, left = Removal(np.empty(0, dtype=np.int64), scored.score), scored.raising[:num_candidates]
+    if is_alert(scored, _best(scored, [scored.raising[:_LONGEST]]), threshold):
+        return _shortest_prefix(scored, threshold)
     while is_alert(scored, removal, threshold):
         if not len(left) or len(removal.chosen) == _LONGEST:
             return _shortest_prefix(scored, threshold)
