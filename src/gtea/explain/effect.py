@@ -13,6 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -169,7 +170,7 @@ class AccountEffects(Effects):
         self._num_events = max(1, sum(map(len, self._events)))
         self._alone: dict[int, NDArray[np.float32]] = {}
 
-    @property
+    @cached_property
     def weights(self) -> NDArray[np.float64]:
         """The attention weight of each counterparty."""
         return np.bincount(self._partner_of, self._local.weights, len(self.partners)).astype(np.float64)

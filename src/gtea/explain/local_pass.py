@@ -38,6 +38,10 @@ _CELLS = 1 << 17
 """How many attention weights are computed at a time: what follows from them fits into the cache."""
 
 
+_MAX_KEPT = 1 << 19
+"""How many neighbours the rows that are kept may have: some hundred megabytes."""
+
+
 @dataclass(frozen=True)
 class AttendedRow:
     """The neighbours to which one node gives a weight, and layer 1 of the node."""
@@ -92,6 +96,8 @@ class EncodedView:
 
     def rows(self, nodes: NDArray[np.int64]) -> list[AttendedRow]:
         """The rows of nodes, from the cache if possible."""
+        if sum(len(row.neighbour) for row in self._rows.values()) > _MAX_KEPT:
+            self._rows.clear()
         new = np.array([node for node in nodes if int(node) not in self._rows], dtype=np.int64)
         if len(new):
             self._rows.update(zip(new.tolist(), self._read_rows(new), strict=True))
