@@ -68,6 +68,7 @@ def command(
     import torch
 
     from gtea.report.exports import ExportOptions
+    from gtea.report.figures import score_text
     from gtea.report.report import ReportOptions, write_report
     from gtea.runtime.device import resolve_device
 
@@ -86,7 +87,7 @@ def command(
     cases = record["cases"]
     say(f"{len(cases):,} of {record['accounts_ranked']:,} accounts as of {record['as_of']}, written to {out}")
     for number, case in enumerate(cases[:_SHOWN], start=1):
-        say(f"{number:>6}  {case['score']:.4f}  {cell(case['account'])}  {case['reason']}")
+        say(f"{number:>6}  {score_text(case['score']):>8}  {cell(case['account'])}  {case['reason']}")
     say(f"open {Path(out) / 'index.html'}")
 
 
