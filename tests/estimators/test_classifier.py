@@ -370,3 +370,11 @@ def test_settings_that_are_refused(store: Store, examples: Any) -> None:
         GTEAClassifier(store).predict(examples[0])
     with pytest.raises(UsageError, match=r"graph: must be a store or its path \(got None\)"):
         GTEAClassifier(None).fit(*examples)  # type: ignore[arg-type]
+
+
+def test_a_score_is_explained(fitted: GTEAClassifier, examples: Any) -> None:
+    account = examples[0][0]
+    found = fitted.explain(account)
+    column = fitted.classes_.tolist().index(found.label)
+    assert found.score == pytest.approx(fitted.predict_proba([account])[0, column], abs=1e-6)
+    assert {each.account for each in found.counterparties} == set(fitted.attention_weights(account))

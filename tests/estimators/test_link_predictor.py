@@ -305,3 +305,11 @@ def test_labels_that_are_refused(shop: Store, pairs: Any) -> None:
         model.fit([("u00", "i0"), ("u00", "i1"), ("u01", "i1")], [0, 0, 1])
     with pytest.raises(DataError, match=r"whose accounts have events before 0 \(got none\)"):
         GTEALinkPredictor(shop, as_of=0, **QUICK).fit(examples, y)
+
+
+def test_a_pair_is_explained(fitted: GTEALinkPredictor) -> None:
+    found = fitted.explain("u00", "i0")
+    (score,) = fitted.predict_proba([("u00", "i0")])[:, 1]
+    assert found.score == pytest.approx(score, abs=1e-6)
+    assert {each.end for each in found.counterparties} == {"u00", "i0"}
+    assert fitted.explain("u00", "i0", as_of=100).cut == 100

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -63,6 +64,32 @@ class Effects(ABC):
         """
 
 
+@dataclass(frozen=True)
+class Scored:
+    """A subject with its score and what it would be without each counterparty."""
+
+    effects: Effects
+    column: int
+    """The class whose probability is the score."""
+    score: float
+    without: NDArray[np.float64]
+    _known: dict[bytes, float] = field(default_factory=dict)
+
+    def scores(self, sets: Sequence[Nodes]) -> NDArray[np.float64]:
+        """The scores without some sets of counterparties. Each set is computed once: few have few subsets."""
+        keys = [np.sort(some).tobytes() for some in sets]
+        new = {key: some for key, some in zip(keys, sets, strict=True) if key not in self._known}
+        if new:
+            found = self.effects.without(list(new.values()))[:, self.column]
+            self._known.update(zip(new, found.tolist(), strict=True))
+        return np.array([self._known[key] for key in keys])
+
+    @property
+    def raising(self) -> Nodes:
+        """The counterparties in the order of how much they raise the score."""
+        return np.argsort(self.without, kind="stable")
+
+
 class Replay(Effects):
     """Scores a store without the events: exact for every model and task, at the price of a whole scoring each."""
 
@@ -70,9 +97,12 @@ class Replay(Effects):
         self._model = model
         self._view = view
         self._subject = np.array(subject)
-        found = [np.unique(view.neighbours(node).nodes).astype(np.int64) for node in dict.fromkeys(subject)]
-        ends = [np.full(len(some), node) for some, node in zip(found, dict.fromkeys(subject), strict=True)]
-        self.partners, self.ends = np.concatenate(found), np.concatenate(ends)
+        first, *others = dict.fromkeys(subject)
+        found = {end: np.unique(view.neighbours(end).nodes).astype(np.int64) for end in (first, *others)}
+        # What the ends of a pair have with each other is named once.
+        found |= {end: found[end][found[end] != first] for end in others}
+        self.partners = np.concatenate(list(found.values()))
+        self.ends = np.repeat(np.array(list(found)), [len(some) for some in found.values()])
 
     def _without(self, sets: list[Nodes]) -> NDArray[np.float64]:
         return np.stack([self._replay([self._between(i) for i in some]) for some in sets])

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from gtea.errors import UsageError
-from gtea.explain.effect import AccountEffects, EffectModel, Effects, Replay
+from gtea.explain.effect import AccountEffects, EffectModel, Effects, Replay, Scored
 from gtea.explain.explanation import (
     BurstEffect,
     Counterparty,
@@ -27,6 +24,7 @@ from gtea.explain.explanation import (
     log_odds,
 )
 from gtea.explain.own_statistics import AccountPopulation, MedianInputs, statistic_effects
+from gtea.explain.what_if import Removal, SearchLimits, is_alert, smallest_removal
 from gtea.models.model_folder import load_model
 from gtea.scoring.edge_cache import model_digest
 from gtea.scoring.scorer import LinkModel, NodeModel
@@ -36,46 +34,17 @@ from gtea.store.without import events_between
 
 CURVE_LENGTH = 12
 """How many counterparties are removed together, at most."""
-NUM_DRAWS = 50
-"""How often as many are removed at random."""
-_NUM_DETAILED = 3
-"""For how many counterparties the effects of events and bursts are computed."""
+NUM_DRAWS, _NUM_REPLAYED_DRAWS = 50, 3
+"""How often as many are removed at random; rarely for models that are replayed, which takes its time."""
+_NUM_DETAILS, _NUM_REPLAYED_DETAILS = 3, 1
 _MAX_EVENTS, _MAX_BURSTS = 24, 8
 _MAX_EVENT_READS = 1 << 20
 """How many events the alternatives of a counterparty may have in all: a hub's events are few, or none."""
-_TRIED_AT_ONCE = 24
-_ALL_TRIED = 12
-_MATTERS = 1e-6
-"""A counterparty matters if the score changes by this much without it."""
+_SEARCH, _REPLAYED = SearchLimits(24, 12), SearchLimits(6, 5)
+"""How much is tried to find a set without which there is no alert; less for models that are replayed."""
 _MONEY = ("amount", "value", "sum", "price", "volume")
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Scored:
-    """A subject with its score and what it would be without each counterparty."""
-
-    effects: Effects
-    column: int
-    """The class whose probability is the score."""
-    score: float
-    without: Floats
-    _known: dict[bytes, float] = field(default_factory=dict)
-
-    def scores(self, sets: Sequence[NDArray[np.int64]]) -> Floats:
-        """The scores without some sets of counterparties. Each set is computed once: few have few subsets."""
-        keys = [np.sort(some).tobytes() for some in sets]
-        new = {key: some for key, some in zip(keys, sets, strict=True) if key not in self._known}
-        if new:
-            found = self.effects.without(list(new.values()))[:, self.column]
-            self._known.update(zip(new, found.tolist(), strict=True))
-        return np.array([self._known[key] for key in keys])
-
-    @property
-    def raising(self) -> NDArray[np.int64]:
-        """The counterparties in the order of how much they raise the score."""
-        return np.argsort(self.without, kind="stable")
 
 
 class Explainer:
@@ -124,7 +93,7 @@ class Explainer:
         scored = self.scored(nodes)
         order = np.argsort(-np.abs(self._effects(scored)), kind="stable")
         num = min(CURVE_LENGTH, len(order))
-        strongest = scored.raising
+        strongest, what_if = scored.raising, self._what_if(scored)
         return Explanation(
             account=account,
             pair=None if other is None else (account, other),
@@ -134,7 +103,7 @@ class Explainer:
             score=scored.score,
             log_odds=log_odds(scored.score),
             threshold=self._threshold,
-            alert=self._is_alert(scored, scored.score, 0),
+            alert=what_if is not None,
             active=bool(self.view.has_events(np.array(nodes)).all()),
             opinions=self._opinions(scored),
             amount_column=self.amount,
@@ -142,7 +111,7 @@ class Explainer:
             num_counterparties=len(order),
             zero_weight=ZeroWeight(int(np.count_nonzero(self.weights(scored.effects) == 0))),
             own_statistics=self._own_statistics(scored, nodes[0]),
-            what_if=self._what_if(scored) if self._is_alert(scored, scored.score, 0) else None,
+            what_if=what_if,
             removal_curve=tuple(scored.scores([strongest[: i + 1] for i in range(num)]).tolist()),
             random_curve=self._random_curve(scored, num),
             model_digest=self._model_digest,
@@ -173,9 +142,10 @@ class Explainer:
     def _threshold(self) -> float | None:
         return None if self.model.threshold is None else self.model.threshold.value
 
-    def _is_alert(self, scored: Scored, score: float, num_removed: int) -> bool:
-        """Whether a score is an alert. An account without any dealings is none."""
-        return self._threshold is not None and score >= self._threshold and num_removed < len(scored.without)
+    @property
+    def _num_detailed(self) -> int:
+        """For how many counterparties the effects of events and bursts are computed."""
+        return _NUM_REPLAYED_DETAILS if self._ready is None else _NUM_DETAILS
 
     @cached_property
     def _model_digest(self) -> str:
@@ -213,8 +183,8 @@ class Explainer:
             sent=self._total(end, events, sent=True),
             first=store.date(int(times[0])),
             last=store.date(int(times[-1])),
-            bursts=self._bursts(scored, i, events) if rank < _NUM_DETAILED else (),
-            events=self._events(scored, i, events) if rank < _NUM_DETAILED else (),
+            bursts=self._bursts(scored, i, events) if rank < self._num_detailed else (),
+            events=self._events(scored, i, events) if rank < self._num_detailed else (),
         )
 
     def _is_sent(self, end: int, events: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -277,9 +247,9 @@ class Explainer:
         )
 
     def _random_curve(self, scored: Scored, num: int) -> RandomCurve:
-        sets = random_sets(len(scored.without), num)
-        scores = scored.scores(sets).reshape(NUM_DRAWS, num)
-        return RandomCurve(tuple(scores.mean(axis=0).tolist()), tuple(scores.std(axis=0).tolist()))
+        draws = _NUM_REPLAYED_DRAWS if self._ready is None else NUM_DRAWS
+        scores = scored.scores(random_sets(len(scored.without), num, draws)).reshape(draws, num)
+        return RandomCurve(tuple(scores.mean(axis=0).tolist()), tuple(scores.std(axis=0).tolist()), draws)
 
     def _own_statistics(self, scored: Scored, node: int) -> tuple[StatisticEffect, ...]:
         if self._ready is None or not isinstance(scored.effects, AccountEffects):
@@ -305,55 +275,18 @@ class Explainer:
         trees = preprocessing.tree_nodes or preprocessing.nodes
         return MedianInputs.of(preprocessing.nodes, self._population), MedianInputs.of(trees, self._population)
 
-    def _what_if(self, scored: Scored) -> WhatIf:
-        found, score = self._greedy(scored)
-        matters = np.flatnonzero(np.abs(scored.without - scored.score) > _MATTERS)
-        # Every single counterparty has been tried: a set of two is the smallest if none is enough.
-        proven = len(found) <= 2 and not self._is_alert(scored, score, len(found))
-        if not proven and len(matters) <= _ALL_TRIED:
-            smaller, score_of_smaller = self._smallest(scored, matters, len(found))
-            if smaller is not None:
-                found, score = smaller, score_of_smaller
-            proven = True
-        accounts = tuple(self.store.account(int(scored.effects.partners[i])) for i in found)
-        return WhatIf(accounts, score, self._is_alert(scored, score, len(found)), proven)
+    def _what_if(self, scored: Scored) -> WhatIf | None:
+        threshold = self._threshold
+        if threshold is None or not is_alert(scored, _nobody(scored), threshold):
+            return None
+        found = smallest_removal(scored, threshold, _REPLAYED if self._ready is None else _SEARCH)
+        accounts = tuple(self.store.account(int(scored.effects.partners[i])) for i in found.chosen)
+        return WhatIf(accounts, found.score, is_alert(scored, found, threshold), found.is_smallest)
 
-    def _greedy(self, scored: Scored) -> tuple[NDArray[np.int64], float]:
-        """Remove the counterparty that lowers the score most, again and again, until there is no alert."""
-        chosen, score = np.empty(0, dtype=np.int64), scored.score
-        candidates = scored.raising[:_TRIED_AT_ONCE]
-        while self._is_alert(scored, score, len(chosen)) and len(candidates) and len(chosen) < CURVE_LENGTH:
-            scores = scored.scores([np.append(chosen, i) for i in candidates])
-            best = int(scores.argmin())
-            chosen, score = np.append(chosen, candidates[best]), float(scores[best])
-            candidates = np.delete(candidates, best)
-        if self._is_alert(scored, score, len(chosen)):
-            return self._prefix(scored)
-        return chosen, score
 
-    def _prefix(self, scored: Scored) -> tuple[NDArray[np.int64], float]:
-        """The shortest prefix of those who raise the score, strongest first, without which there is no alert."""
-        order = scored.raising
-        low, high = 0, len(order)
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self._is_alert(scored, float(scored.scores([order[:middle]])[0]), middle):
-                low = middle
-            else:
-                high = middle
-        return order[:high], float(scored.scores([order[:high]])[0])
-
-    def _smallest(
-        self, scored: Scored, matters: NDArray[np.int64], size: int
-    ) -> tuple[NDArray[np.int64] | None, float]:
-        """The smallest set below a size, of those that matter, without which there is no alert; or None."""
-        for smaller in range(1, min(size, len(matters) + 1)):
-            sets = [np.array(some) for some in combinations(matters.tolist(), smaller)]
-            scores = scored.scores(sets)
-            best = int(scores.argmin())
-            if not self._is_alert(scored, float(scores[best]), smaller):
-                return sets[best], float(scores[best])
-        return None, scored.score
+def _nobody(scored: Scored) -> Removal:
+    """Nobody is removed."""
+    return Removal(np.empty(0, dtype=np.int64), scored.score)
 
 
 def _group(times: NDArray[np.int64]) -> list[range]:
@@ -376,10 +309,10 @@ def _group(times: NDArray[np.int64]) -> list[range]:
     return [] if len(borders) == 0 else groups
 
 
-def random_sets(count: int, longest: int) -> list[NDArray[np.int64]]:
+def random_sets(count: int, longest: int, draws: int = NUM_DRAWS) -> list[NDArray[np.int64]]:
     """The first 1, 2, .. of each of some random orders of ``count`` things: the same ones in every run."""
     generator = np.random.default_rng(0)
-    orders = [generator.permutation(count) for _ in range(NUM_DRAWS)]
+    orders = [generator.permutation(count) for _ in range(draws)]
     return [order[: i + 1] for order in orders for i in range(longest)]
 
 

@@ -111,6 +111,7 @@ class RandomCurve:
     mean: tuple[float, ...]
     deviation: tuple[float, ...]
     """The standard deviation over the draws."""
+    num_draws: int = 50
 
 
 @dataclass(frozen=True)

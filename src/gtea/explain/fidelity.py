@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.errors import UsageError
-from gtea.explain.explainer import CURVE_LENGTH, Explainer, Scored, random_sets
+from gtea.explain.effect import Scored
+from gtea.explain.explainer import CURVE_LENGTH, Explainer, random_sets
 from gtea.explain.explanation import log_odds
 from gtea.features.preprocessing import evenly_spaced
 from gtea.runtime.progress import Progress, no_progress

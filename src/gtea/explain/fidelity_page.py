@@ -9,7 +9,7 @@ from gtea.explain.explainer import CURVE_LENGTH, NUM_DRAWS
 from gtea.explain.fidelity import ORDERS, Fidelity
 from gtea.runtime.files import atomic_write, write_json
 
-_WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM = 560, 300, 64, 56, 110, 56
+_WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM = 560, 300, 64, 56, 140, 56
 # Okabe and Ito's colours: they differ for colour-blind people. The dashes differ, too.
 _STYLES = {
     "removal": ("#0072b2", ""),

@@ -34,8 +34,8 @@ from gtea.sampling.collate import HistoryReader
 from gtea.sampling.subgraph import full_subgraph
 from gtea.scoring.edge_pass import EdgePass
 
-_CELLS = 1 << 21
-"""How many attention weights are computed at a time."""
+_CELLS = 1 << 17
+"""How many attention weights are computed at a time: what follows from them fits into the cache."""
 
 
 @dataclass(frozen=True)
@@ -256,19 +256,18 @@ class _Alternative:
             pair, entry = np.unique(which * len(near) + place, return_inverse=True)
             which, place = np.divmod(pair, len(near))
         before = torch.stack([row.before for row in rows])
-        parts = layer.of_node(first.out(before))[from_numpy(place)]
+        parts = first.out_to(layer, before)[from_numpy(place)]
         change, touched = self._changes(rows, which, place)
         at = np.flatnonzero(touched)
-        parts[from_numpy(at)] = layer.of_node(
-            first.out(before[from_numpy(place[at])] + first.of_sum(change[from_numpy(at)]))
-        )
+        moved = before[from_numpy(place[at])] + first.of_sum(change[from_numpy(at)])
+        parts[from_numpy(at)] = first.out_to(layer, moved)
         if self._partner is not None:
             at = np.flatnonzero(near[place] == self._partner)
             if len(at):
                 some = from_numpy(which[at])
                 total, weight = self._partner_sums(self._partner)
-                z = first.out(first.before(self._partners[self._partner][some], total[some], weight[some]))
-                parts[from_numpy(at)] = layer.of_node(z)
+                moved = first.before(self._partners[self._partner][some], total[some], weight[some])
+                parts[from_numpy(at)] = first.out_to(layer, moved)
         loop = np.flatnonzero(near[place] == self._base.node)
         parts[from_numpy(loop)] = layer.of_node(z_own[from_numpy(which[loop])])
         return parts if entry is None else parts[from_numpy(entry)]

@@ -49,6 +49,10 @@ class SplitLayer:
         """The new z."""
         return torch.relu(before) @ self._w_out.T + self._b_out
 
+    def out_to(self, layer: SplitLayer, before: Tensor) -> Tensor:
+        """``layer.of_node`` of the new z: two products in one."""
+        return torch.relu(before) @ (layer._w_z @ self._w_out).T + layer._w_z @ self._b_out
+
 
 def split_layers(layers: list[AggregationLayer]) -> list[SplitLayer]:
     """Split the layers of a network."""
