@@ -17,6 +17,7 @@ from tests.training.conftest import QUICK
 from gtea.config import read_config
 from gtea.datasets.payments import PaymentsSpec, write_payments
 from gtea.ingestion.ingest import ingest
+from gtea.models.registry import default_config, model_config
 from gtea.report.case import Case
 from gtea.report.report import ReportOptions, write_report
 from gtea.store.store import Store
@@ -52,7 +53,7 @@ def small_model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Path]:
     columns: dict[str, Any] = {"src": "payer", "dst": "payee", "time": "timestamp", "features": ["amount"]}
     store = ingest(transactions, **columns, time_unit="s", out=folder / "payments.store")
     labels = read_labels(labels_file, store)
-    config = read_config(None, [*QUICK, "train.epochs=1"])
+    config = read_config(None, [*QUICK, "train.epochs=1"], default_config(model_config("hybrid"), "nodes"))
     split = temporal_split(labels, store)
     model = folder / "payments.model"
     train_task(NodeTask(store, labels, positive_class(labels), split, config, model, CPU), no_report)

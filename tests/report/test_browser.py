@@ -161,6 +161,9 @@ def test_the_index_moves_with_the_budget(visit: Visit, small_report: SmallReport
     assert page.locator("#budget").inner_text() == "3"
     assert page.locator("tr.row.past").count() == 9
     assert "1.5 hours of work" in page.locator("#told").inner_text()
+    page.get_by_role("button", name="Not labelled").click()
+    assert len(shown_rows(page)) == page.locator("tr.row[data-kind=new]").count() < 12
+    page.get_by_role("button", name="All", exact=True).click()
     page.get_by_role("button", name="Account").click()
     names = page.locator("tr.row td.id a").all_inner_texts()
     assert names == sorted(names, reverse=True)

@@ -15,7 +15,9 @@ from tests.report.hostile_ids import HOSTILE
 from gtea.errors import UsageError
 from gtea.explain.explainer import Explainer
 from gtea.ingestion.ingest import ingest
-from gtea.report.report import ReportOptions, rank_accounts, write_report, write_single_case
+from gtea.report.known_labels import KnownLabels
+from gtea.report.ranking import ranked
+from gtea.report.report import ReportOptions, _chosen, rank_accounts, write_report, write_single_case
 from gtea.scoring.scorer import NodeModel
 from gtea.store.store import Store
 
@@ -67,6 +69,22 @@ def test_what_is_refused(small_model: tuple[Store, Path], tmp_path: Path) -> Non
     inactive = dataclasses.replace(explainer.explain(store.account(0)), active=False)
     with pytest.raises(UsageError, match=r"has no event before .*, so there is nothing to show\. Try a later"):
         write_single_case(explainer, inactive, model, tmp_path / "case.html")
+
+
+def test_accounts_of_the_training_can_be_left_out(small_model: tuple[Store, Path], tmp_path: Path) -> None:
+    store, model = small_model
+    options = ReportOptions(top=3, unlabelled=True, exports=None)
+    record = write_report(model, store.path, tmp_path / "new", options, device=CPU)
+    assert [case["known"] for case in record["cases"]] == [None] * 3
+    labels = NodeModel.open(model, CPU).preprocessing.neighbour_labels
+    known = KnownLabels(store, labels)
+    trained = [account for account in range(store.num_nodes) if known.of([account]) != [None]]
+    (tmp_path / "trained.csv").write_text(f"account\n{store.account(trained[0])}\n")
+    options = ReportOptions(accounts=str(tmp_path / "trained.csv"), unlabelled=True)
+    with pytest.raises(UsageError, match="--unlabelled: the model was trained with the labels of all accounts"):
+        write_report(model, store.path, tmp_path / "none", options, device=CPU)
+    with pytest.raises(UsageError, match="--unlabelled: this model keeps no labels of its training"):
+        _chosen(ranked(np.array([0]), np.array([0.5])), store, KnownLabels(store, None), ReportOptions(unlabelled=True))
 
 
 def test_the_replay_on_a_page_makes_its_content_again(gtea: Run, small_report: SmallReport, tmp_path: Path) -> None:

@@ -23,8 +23,11 @@ def test_the_paragraph_has_rank_reasons_and_time(busy_case: Case) -> None:
 
 def test_what_would_have_to_be_different(busy_case: Case) -> None:
     accounts = tuple(pair.about.account for pair in busy_case.pairs)
-    assert "It would be no alert without 40 counterparties (0.200)" in summary_text(
-        with_what_if(busy_case, WhatIf(accounts, 0.2, False, False))
+    assert "It would be no alert without 39 counterparties (0.200)" in summary_text(
+        with_what_if(busy_case, WhatIf(accounts[1:], 0.2, False, False))
+    )
+    assert "Only without all of them would it be no alert (0.200)" in summary_text(
+        with_what_if(busy_case, WhatIf(accounts, 0.2, False, True))
     )
     assert "whichever counterparties are left out" in summary_text(
         with_what_if(busy_case, WhatIf(accounts, 0.9, True, True))

@@ -23,6 +23,7 @@ _UNITS = {"kb": 10**3, "mb": 10**6, "gb": 10**9}
 @click.option("--out", required=True, metavar="DIR", help="The folder to write; one of an earlier report is replaced.")
 @click.option("--top", default=200, show_default=True, metavar="N", help="How many accounts, the highest scores first.")
 @click.option("--accounts", metavar="FILE", help="Choose among these accounts only; default all accounts of the store.")
+@click.option("--unlabelled", is_flag=True, help="Leave out accounts whose labels the model was trained with.")
 @click.option("--as-of", metavar="T", help="Score and explain as of T; default just after the last event.")
 @click.option("--amount", metavar="COL", help="The event feature that is summed up as received and sent.")
 @click.option(
@@ -47,6 +48,7 @@ def command(
     out: str,
     top: int,
     accounts: str | None,
+    unlabelled: bool,
     as_of: str | None,
     amount: str | None,
     exports: bool,
@@ -68,13 +70,16 @@ def command(
     import torch
 
     from gtea.report.exports import ExportOptions
+    from gtea.report.figures import score_text
     from gtea.report.report import ReportOptions, write_report
     from gtea.runtime.device import resolve_device
 
     if not exports and (csv_limit is not None or exact_ids):
         raise UsageError("--csv-limit, --exact-ids: are about exported files. Leave out --no-exports.")
     files = ExportOptions(None if csv_limit is None else _bytes(csv_limit), not exact_ids) if exports else None
-    options = ReportOptions(top, as_of, accounts, files, amount, torch.get_num_threads() if jobs is None else jobs)
+    options = ReportOptions(
+        top, as_of, accounts, unlabelled, files, amount, torch.get_num_threads() if jobs is None else jobs
+    )
     check_store(store, verify=verify is not False)
     with progress_bar() as progress:
         record = write_report(
@@ -86,7 +91,7 @@ def command(
     cases = record["cases"]
     say(f"{len(cases):,} of {record['accounts_ranked']:,} accounts as of {record['as_of']}, written to {out}")
     for number, case in enumerate(cases[:_SHOWN], start=1):
-        say(f"{number:>6}  {case['score']:.4f}  {cell(case['account'])}  {case['reason']}")
+        say(f"{number:>6}  {score_text(case['score']):>8}  {cell(case['account'])}  {case['reason']}")
     say(f"open {Path(out) / 'index.html'}")
 
 

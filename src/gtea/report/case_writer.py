@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from gtea.errors import StoreError
 from gtea.explain.explainer import Explainer
 from gtea.report.case import case_of
 from gtea.report.case_page import Place, render_case
@@ -90,7 +91,10 @@ class CaseWriter:
 def open_writer(request: CaseRequest) -> CaseWriter:
     """Open model and store for a worker, which computes with one thread."""
     torch.set_num_threads(1)
-    return CaseWriter(request, NodeModel.open(Path(request.model), torch.device("cpu")), Store.open(request.store))
+    store = Store.open(request.store)
+    if store.digest != request.store_digest:
+        raise StoreError(f"{request.store}: was changed while the report was written. Run the report again.")
+    return CaseWriter(request, NodeModel.open(Path(request.model), torch.device("cpu")), store)
 
 
 def write_text(path: Path, text: str) -> None:

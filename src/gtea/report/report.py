@@ -47,6 +47,8 @@ class ReportOptions:
     as_of: str | None = None
     accounts: Any = None
     """A table of accounts to choose from; None for all."""
+    unlabelled: bool = False
+    """Whether to leave out accounts whose labels the model was trained with."""
     exports: ExportOptions | None = field(default_factory=ExportOptions)
     """None for pages alone."""
     amount: str | None = None
@@ -72,7 +74,8 @@ def write_report(
     ready = NodeModel.open(model, device)
     view = opened.as_of(options.as_of)
     ranking = rank_accounts(ready, view, progress)
-    chosen = _chosen(ranking, opened, options)
+    labels = KnownLabels(opened, ready.preprocessing.neighbour_labels)
+    chosen = _chosen(ranking, opened, labels, options)
     request = _request(ready, model, store, view, ranking, chosen, out, options)
     rows: list[IndexRow] = []
     for number, row in sorted(
@@ -123,7 +126,7 @@ def rank_accounts(model: NodeModel, view: View, progress: Progress = no_progress
     return ranked(nodes, model.scores(model.probabilities(view.store, view.cut, nodes, options)))
 
 
-def _chosen(ranking: Ranking, store: Store, options: ReportOptions) -> list[tuple[int, int]]:
+def _chosen(ranking: Ranking, store: Store, labels: KnownLabels, options: ReportOptions) -> list[tuple[int, int]]:
     """The nodes to report on and their ranks."""
     among = np.arange(len(ranking))
     if options.accounts is not None:
@@ -131,6 +134,13 @@ def _chosen(ranking: Ranking, store: Store, options: ReportOptions) -> list[tupl
         among = np.flatnonzero(np.isin(ranking.nodes, wanted))
         if not len(among):
             raise UsageError("--accounts: none of them has an event before --as-of. Name others, or a later time.")
+    if options.unlabelled:
+        if labels.labels is None:
+            raise UsageError("--unlabelled: this model keeps no labels of its training. Choose accounts by --accounts.")
+        known = labels.of(ranking.nodes[among].tolist())
+        among = among[[label is None for label in known]]
+        if not len(among):
+            raise UsageError("--unlabelled: the model was trained with the labels of all accounts. Leave it out.")
     return [(int(ranking.nodes[place]), int(place) + 1) for place in among[: options.top]]
 
 

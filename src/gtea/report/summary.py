@@ -71,6 +71,9 @@ def _what_if(case: Case) -> Iterator[Phrase]:
         yield Phrase("It would be an alert whichever counterparties are left out: look at its own numbers. ")
         return
     number = len(found.accounts)
+    if number == len(case.pairs) > 1:
+        yield Phrase(f"Only without all of them would it be no alert ({score_text(found.score_without)}). ")
+        return
     yield Phrase(
         "It would be no alert without "
         + ("" if number <= _NAMED else counted(number, "counterparty", "counterparties"))

@@ -118,6 +118,7 @@
     });
     const range = one("#range"), told = one("#told"), band = one(".standing .band"), cut = one(".standing .cut");
     const label = one(".standing .cut-label"), here = one(".curve .here"), dot = one(".curve circle");
+    const precise = score => score > .9999 ? "> 0.9999" : score.toFixed(score > .999 ? 4 : 3);
     const percent = share => `${Math.round(100 * share)} %`;
     const spend = () => {
       const budget = Number(range.value), score = data.scores[budget - 1], x = data.width * score;
@@ -127,7 +128,7 @@
       band.setAttribute("width", data.width - x);
       cut.setAttribute("x1", x);
       cut.setAttribute("x2", x);
-      label.textContent = `first ${budget}: from ${score.toFixed(3)}`;
+      label.textContent = `first ${budget}: from ${precise(score)}`;
       label.setAttribute("x", Math.max(x - 5, 110));
       const hours = budget * Number(one("#minutes").value) / 60;
       const work = `${hours < 10 ? Math.round(10 * hours) / 10 : Math.round(hours)} hours of work`;
