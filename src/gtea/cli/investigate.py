@@ -150,8 +150,10 @@ def _show(result: InvestigationResult) -> None:
     say(*result_lines(result["model"]))
     print_unknown(result["model"].get("labels", {}))
     print_warnings(result["model"])
-    say("", f"the first of {scores['accounts']:,} accounts as of {scores['as_of_date']}:")
-    for rank, case in enumerate(result["report"]["first"], start=1):
-        say(f"{rank:>4}  {case['score']:.4f}  {cell(case['account'])}  {case['reason']}")
+    report = result["report"]
+    new = ", without those that it was trained with" if report["unlabelled"] else ""
+    say("", f"the first of {scores['accounts']:,} accounts as of {scores['as_of_date']}{new}:")
+    for number, case in enumerate(report["first"], start=1):
+        say(f"{number:>4}  {case['score']:.4f}  {cell(case['account'])}  {case['reason']}")
     say("", f"in {out}: scores.csv, MODEL_CARD.md, and investigation.json with the command of each step")
-    say(f"open {result['report']['index']}: {result['report']['pages']:,} accounts with their reasons")
+    say(f"open {report['index']}: {report['pages']:,} accounts with their reasons")

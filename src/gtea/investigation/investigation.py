@@ -56,6 +56,8 @@ class ReportSummary(TypedDict):
     index: str
     """The page to open first."""
     pages: int
+    unlabelled: bool
+    """Whether accounts whose labels the model was trained with are left out."""
     first: list[dict[str, Any]]
     """The first accounts: account, score, and the reason in one line."""
 
@@ -110,8 +112,12 @@ class InvestigationRequest:
         }
         return dict(json.loads(json.dumps(inputs)))
 
-    def commands(self) -> list[str]:
-        """The commands that do the same, step by step."""
+    def commands(self, *, unlabelled: bool) -> list[str]:
+        """The commands that do the same, step by step.
+
+        Args:
+            unlabelled: Whether accounts of the training are left out of the report.
+        """
         columns, out = self.columns, self.out
         lists = {"--features": columns.features, "--categorical": columns.categorical}
         options = {"positive": self.positive, **self.decisions.given}
@@ -130,7 +136,7 @@ class InvestigationRequest:
         ]
         scored = ["gtea", "score", str(out / _MODEL), str(out / _STORE), "--out", str(out / _SCORES)]
         reported = ["gtea", "report", str(out / _MODEL), str(out / _STORE), "--out", str(out / _REPORT)]
-        reported += [] if self.top == ReportOptions().top else ["--top", str(self.top)]
+        reported += ["--top", str(self.top), *(["--unlabelled"] if unlabelled else [])]
         return [shlex.join(words) for words in (ingested, trained, scored, reported)]
 
 
@@ -158,7 +164,9 @@ def investigate(
         )
         with atomic_write(request.out / _CARD) as stream:
             stream.write((request.out / _MODEL / _CARD).read_bytes())
-        report = _report(request, store, progress)
+        # Accounts of the training rank first, and are no discoveries.
+        unlabelled = load_model(request.out / _MODEL).preprocessing["neighbour_labels"] is not None
+        report = _report(request, store, unlabelled, progress)
         result = InvestigationResult(
             out=str(request.out),
             transactions=table,
@@ -169,7 +177,7 @@ def investigate(
             new_model=new_model,
             scores=scores,
             report=report,
-            commands=request.commands(),
+            commands=request.commands(unlabelled=unlabelled),
             model_inputs=request.model_inputs(),
         )
         write_json(request.out / _RECORD, dict(result))
@@ -232,18 +240,20 @@ def _model(request: InvestigationRequest, store: Store, listener: TrainingListen
     return run_once(asked, str(folder), None, listener), True
 
 
-def _report(request: InvestigationRequest, store: Store, progress: Progress) -> ReportSummary:
+def _report(request: InvestigationRequest, store: Store, unlabelled: bool, progress: Progress) -> ReportSummary:
     """Write the pages of the first accounts."""
     record = write_report(
         request.out / _MODEL,
         store.path,
         request.out / _REPORT,
-        ReportOptions(request.top, jobs=torch.get_num_threads()),
+        ReportOptions(request.top, unlabelled=unlabelled, jobs=torch.get_num_threads()),
         device=resolve_device(request.device),
         progress=progress,
     )
     first = [{name: case[name] for name in ("account", "score", "reason")} for case in record["cases"][:_FIRST]]
-    return ReportSummary(index=str(request.out / _REPORT / "index.html"), pages=len(record["cases"]), first=first)
+    return ReportSummary(
+        index=str(request.out / _REPORT / "index.html"), pages=len(record["cases"]), unlabelled=unlabelled, first=first
+    )
 
 
 def _read_json(path: Path) -> dict[str, Any]:
