@@ -10,7 +10,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from gtea.report.clock import Tick
-from gtea.report.svg import NOTHING, element, number
+from gtea.report.svg import element, number
 
 BINS = 190
 _WIDTH = 1000
@@ -151,6 +151,4 @@ def _burst(span: tuple[int, int], raises: bool, window: tuple[int, int]) -> Mark
 
 def _stretched(class_: str, height: int, parts: Sequence[Markup]) -> Markup:
     box = f"0 0 {_WIDTH} {height}"
-    return element(
-        "svg", *(parts or [NOTHING]), class_=class_, viewBox=box, preserveAspectRatio="none", aria_hidden="true"
-    )
+    return element("svg", *parts, class_=class_, viewBox=box, preserveAspectRatio="none", aria_hidden="true")

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from markupsafe import Markup, escape
 
 Value = str | float | int
-NOTHING = Markup("")
 
 
 def element(tag: str, *children: str, **attributes: Value | None) -> Markup:
