@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.explain.worlds import CUT, model_of, random_rows, small, with_threshold
+from tests.models.documents import FACTS, metrics_of
 from tests.properties.graphs import columns
 
 from gtea.config import FeaturesConfig
@@ -40,7 +41,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     model = model_of(Store.open(folder / "store"), small("hybrid"), features=FeaturesConfig(neighbour_labels=True))
     threshold = with_threshold(model, 0.3).threshold
     assert threshold is not None
-    save_model(folder / "model", replace(model.saved, thresholds={"threshold": asdict(threshold)}), "a card")
+    found = {"metrics": metrics_of(model.classes), "facts": FACTS, "thresholds": {"threshold": asdict(threshold)}}
+    save_model(folder / "model", replace(model.saved, **found), "a card")
     return folder / "model", folder / "store"
 
 

@@ -6,6 +6,7 @@ import dataclasses
 import difflib
 import functools
 import math
+import sys
 import tomllib
 import typing
 from collections.abc import Iterator, Mapping, Sequence
@@ -146,7 +147,7 @@ class RunConfig:
             ("sampling.max_events", self.sampling.max_events, 0, 2**31),
             ("train.epochs", self.train.epochs, 1, 2**31),
             ("train.patience", self.train.patience, 1, 2**31),
-            ("train.weight_decay", self.train.weight_decay, 0, 2**31),
+            ("train.weight_decay", self.train.weight_decay, 0, sys.float_info.max),
             ("train.seed", self.train.seed, 0, 2**63 - 1),
             ("split.train_windows", self.split.train_windows, 1, 2**31),
         ]
