@@ -24,8 +24,9 @@ def test_curves_are_replays() -> None:
         assert each.num_counterparties >= 3
         assert set(each.curves) == set(ORDERS)
         assert {len(curve) for curve in each.curves.values()} == {12}
-        explained = sorted(explainer.explain(each.account).counterparties, key=lambda other: other.score_without)
-        named = {other.account for other in explained[:2]}
+        node = STORE.node(each.account)
+        others = np.unique(STORE.as_of(CUT).neighbours(node).nodes)[explainer.scored([node]).raising]
+        named = {STORE.account(int(other)) for other in others[:2]}
         truth = replayed(ROWS, among(each.account, named), model, [each.account])[0]
         assert each.curves["removal"][1] == pytest.approx(truth, abs=1e-6)
         assert each.curves["greedy"][0] == each.curves["removal"][0]

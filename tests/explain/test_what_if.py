@@ -32,7 +32,7 @@ class Made(Effects):
 
 def scored(count: int, score: Score) -> Scored:
     effects = Made(count, score)
-    return Scored(effects, 0, score(frozenset()), effects.without(list(np.arange(count)[:, None]))[:, 0])
+    return Scored(effects, 0, score(frozenset()), effects.without(list(np.arange(count)[:, None]))[:, 0], count)
 
 
 def smallest(count: int, score: Score) -> int:

@@ -32,6 +32,8 @@ from gtea.store.without import events_between, without_events
 
 Nodes = NDArray[np.int64]
 _EVENTS_AT_A_TIME = 1 << 21
+NUM_JOINT = 3
+"""How many counterparties are chosen by what happens without them together."""
 _NUM_LAYERS = 2
 """What follows from a removal is written down for this many layers. Deeper networks are replayed."""
 
@@ -74,6 +76,8 @@ class Scored:
     """The class whose probability is the score."""
     score: float
     without: NDArray[np.float64]
+    candidates: int
+    """How many counterparties are tried where some are chosen one by one."""
     _known: dict[bytes, float] = field(default_factory=dict)
 
     def scores(self, sets: Sequence[Nodes]) -> NDArray[np.float64]:
@@ -85,10 +89,19 @@ class Scored:
             self._known.update(zip(new, found.tolist(), strict=True))
         return np.array([self._known[key] for key in keys])
 
-    @property
+    @cached_property
     def raising(self) -> Nodes:
-        """The counterparties in the order of how much they raise the score."""
-        return np.argsort(self.without, kind="stable")
+        """The counterparties in the order of how much they raise the score.
+
+        The first three are chosen one by one, each given that those before it are gone: where two do the same, the
+        score hardly falls without one of them, and much without both. The others follow by their own effects.
+        """
+        order = np.argsort(self.without, kind="stable")
+        chosen, left = order[:0], order[: self.candidates]
+        while len(chosen) < NUM_JOINT and len(left):
+            best = int(self.scores([np.append(chosen, i) for i in left]).argmin())
+            chosen, left = np.append(chosen, left[best]), np.delete(left, best)
+        return np.append(chosen, order[~np.isin(order, chosen)])
 
 
 class Replay(Effects):

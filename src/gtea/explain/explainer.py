@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from gtea.errors import UsageError
-from gtea.explain.effect import AccountEffects, EffectModel, Effects, Replay, Scored
+from gtea.explain.effect import NUM_JOINT, AccountEffects, EffectModel, Effects, Replay, Scored
 from gtea.explain.explanation import (
     BurstEffect,
     Counterparty,
@@ -40,7 +40,7 @@ _NUM_DETAILS, _NUM_REPLAYED_DETAILS = 3, 1
 _MAX_EVENTS, _MAX_BURSTS = 24, 8
 _MAX_EVENT_READS = 1 << 20
 """How many events the alternatives of a counterparty may have in all: a hub's events are few, or none."""
-_SEARCH, _REPLAYED = SearchLimits(24, 12), SearchLimits(6, 5)
+_SEARCH, _REPLAYED = SearchLimits(48, 12), SearchLimits(6, 5)
 """How much is tried to find a set without which there is no alert; less for models that are replayed."""
 _MONEY = ("amount", "value", "sum", "price", "volume")
 
@@ -91,9 +91,11 @@ class Explainer:
         names = [account] if other is None else [account, other]
         nodes = [self.store.node(name) for name in names]
         scored = self.scored(nodes)
-        order = np.argsort(-np.abs(self._effects(scored)), kind="stable")
-        num = min(CURVE_LENGTH, len(order))
         strongest, what_if = scored.raising, self._what_if(scored)
+        order = np.argsort(-np.abs(self._effects(scored)), kind="stable")
+        if what_if is not None:
+            order = np.append(strongest[:NUM_JOINT], order[~np.isin(order, strongest[:NUM_JOINT])])
+        num = min(CURVE_LENGTH, len(order))
         return Explanation(
             account=account,
             pair=None if other is None else (account, other),
@@ -128,7 +130,8 @@ class Explainer:
         table = effects.without([np.empty(0, dtype=np.int64), *singles])
         column = self._column(table[0])
         known = {np.sort(some).tobytes(): float(row[column]) for some, row in zip(singles, table[1:], strict=True)}
-        return Scored(effects, column, float(table[0, column]), table[1:, column], known)
+        candidates = (_REPLAYED if self._ready is None else _SEARCH).candidates
+        return Scored(effects, column, float(table[0, column]), table[1:, column], candidates, known)
 
     def _column(self, probabilities: Floats) -> int:
         if isinstance(self.model, LinkModel) or self.model.positive is not None:

@@ -146,7 +146,8 @@ class Explanation:
     amount_column: str | None
     """The event feature that is summed up as received and sent."""
     counterparties: tuple[Counterparty, ...]
-    """The strongest first, by the size of the effect."""
+    """The strongest first: of an alert the three without which, chosen one by one, the score falls furthest; then by
+    the size of the effect."""
     num_counterparties: int
     zero_weight: ZeroWeight
     own_statistics: tuple[StatisticEffect, ...]

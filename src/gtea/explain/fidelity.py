@@ -2,7 +2,8 @@
 
 For each of some alerts, 1, 2, .. counterparties are removed together and the account is scored again, exactly:
 
-- ``removal``: those that raise the score most, each by itself, first. This is the order of the explanation.
+- ``removal``: those that raise the score most first, as in the explanation: the first three chosen one by one, the
+  others by their own effects.
 - ``random``: as many at random, on average over draws.
 - ``attention``: those with the largest attention weights first.
 - ``greedy``: in each step the one that lowers the score most, given those that are gone: what a search could reach.
