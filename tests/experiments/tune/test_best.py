@@ -16,7 +16,7 @@ from gtea.models.registry import model_config
     "settings",
     [
         [],
-        ["train.lr=1e-05", "train.weight_decay=inf", "model.time_encoding=false"],
+        ["train.lr=1e-05", "train.weight_decay=1e30", "model.time_encoding=false"],
         ['features.nodes=["statistics", "random"]', "split.fractions=[0.5, 0.25, 0.25]", "train.metric=roc_auc"],
     ],
 )
