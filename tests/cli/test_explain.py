@@ -41,8 +41,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     model = model_of(Store.open(folder / "store"), small("hybrid"), features=FeaturesConfig(neighbour_labels=True))
     threshold = with_threshold(model, 0.3).threshold
     assert threshold is not None
-    found = {"metrics": metrics_of(model.classes), "facts": FACTS, "thresholds": {"threshold": asdict(threshold)}}
-    save_model(folder / "model", replace(model.saved, **found), "a card")
+    metrics, thresholds = metrics_of(model.saved.config["classes"]), {"threshold": asdict(threshold)}
+    saved = replace(model.saved, metrics=metrics, facts=FACTS, thresholds=thresholds)
+    save_model(folder / "model", saved, "a card")
     return folder / "model", folder / "store"
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from gtea.models.model_folder import SavedModel, load_model
+from gtea.models.model_folder import SavedModel, load_model, parquet_file
 from gtea.report.ranking import expected_precision, ranked
 from gtea.store.store import Store
 
@@ -20,7 +20,8 @@ def test_equal_scores_keep_the_order_of_accounts() -> None:
 
 def model_with(predictions: pa.Table | None, saved: SavedModel) -> SavedModel:
     config = {**saved.config, "classes": ["good", "bad"], "positive": "bad"}
-    return dataclasses.replace(saved, config=config, predictions=predictions)
+    file = None if predictions is None else parquet_file(predictions)
+    return dataclasses.replace(saved, config=config, predictions_file=file)
 
 
 def table(part: str, targets: list[int], probabilities: list[float]) -> pa.Table:
