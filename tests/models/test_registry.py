@@ -182,7 +182,7 @@ def test_the_papers_link_head_can_be_asked_for() -> None:
 @pytest.mark.parametrize("task", ["nodes", "links"])
 def test_the_family_is_no_setting(gtea: Any, tmp_path: Path, task: str) -> None:
     words = ("train", tmp_path / "s", *(("--labels", "l.csv") if task == "nodes" else ("--task", "links")))
-    outcome = gtea(*words, "--set", "model.family=tree", "--out", tmp_path / "m")
+    outcome = gtea(*words, "--no-verify", "--set", "model.family=tree", "--out", tmp_path / "m")
     assert outcome.code == 2
     assert "model.family: is set by the model's name (got 'tree'" in outcome.err
     assert "Pass --variant tree." in outcome.err
