@@ -28,5 +28,5 @@ def test_a_task_that_is_not_known_is_refused(store: Store, examples: Any, tmp_pa
     model = GTEAClassifier(store, model="tree", **QUICK).fit(*examples)
     saved = replace(model.model_.saved, config={**model.model_.saved.config, "task": "weather"})
     save_model(tmp_path / "m", saved, "A card.")
-    with pytest.raises(ModelError, match=r"its task is not supported by this version of gtea \(got 'weather'\)"):
+    with pytest.raises(ModelError, match=r"config\.task must be one of nodes, links \(got 'weather'\)"):
         package.load(tmp_path / "m", store)

@@ -68,7 +68,7 @@ def test_what_training_writes_has_no_fault(content: dict[str, Any]) -> None:
         ("run.model.d_node", 10**9, "config: model.d_node must be from 1 to 65536 (got 1000000000)"),
         ("run.model.family", ["tree"], "config: model.family must be one of"),
         ("run.sampling.fanout", 10**9, "config: sampling.fanout must be at most 16384 (got 1000000000)"),
-        ("run.train.seed", 2**70, "train.seed must be a number of at most 64 bits"),
+        ("run.train.seed", 2**70, "config: train.seed must be a number of at most 64 bits"),
     ],
 )
 def test_a_configuration_that_can_not_be(path: str, value: Any, message: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from gtea.errors import ModelError
 from gtea.estimators.base import GraphLike
 from gtea.estimators.classifier import GTEAClassifier
 from gtea.estimators.link_predictor import GTEALinkPredictor
@@ -30,13 +29,9 @@ def load(
         A ``GTEAClassifier`` for a model of accounts, a ``GTEALinkPredictor`` for a model of links.
 
     Raises:
-        ModelError: There is no complete model in the folder, or its task is not supported.
+        ModelError: There is no complete model in the folder.
     """
     saved = load_model(Path(path).absolute())
-    match saved.config["task"]:
-        case "nodes":
-            return GTEAClassifier.from_saved(saved, graph, as_of, device)
-        case "links":
-            return GTEALinkPredictor.from_saved(saved, graph, as_of, device)
-        case other:
-            raise ModelError(f"{path}: its task is not supported by this version of gtea (got {other!r}). Update gtea.")
+    if saved.config["task"] == "nodes":
+        return GTEAClassifier.from_saved(saved, graph, as_of, device)
+    return GTEALinkPredictor.from_saved(saved, graph, as_of, device)
