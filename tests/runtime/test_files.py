@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 import subprocess
@@ -94,6 +95,26 @@ def test_the_draft_of_a_living_writer_is_not_swept(tmp_path: Path) -> None:
         assert path.read_bytes() == b"second"
     assert path.read_bytes() == b"first"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_draft_that_another_writer_took_for_stale_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one sweeps between the making of the draft and its lock."""
+    flock, swept = fcntl.flock, list[Path]()
+
+    def late(handle: int, operation: int) -> None:
+        drafts = [entry for entry in tmp_path.iterdir() if entry.name.startswith(DRAFT[:-16])]
+        if drafts and not swept:
+            swept.append(drafts[0])
+            drafts[0].unlink()
+        flock(handle, operation)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    write(tmp_path / "scores.csv", b"1")
+    assert len(swept) == 1
+    assert (tmp_path / "scores.csv").read_bytes() == b"1"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["scores.csv"]
 
 
 def test_no_link_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
