@@ -200,10 +200,12 @@ def test_a_damaged_calibration_is_an_error(content: Any, message: str) -> None:
 # The fits.
 
 
-def naive_loss(targets: np.ndarray, table: np.ndarray, prior: list[float], temperature: float) -> float:
+def naive_loss(
+    targets: np.ndarray, table: np.ndarray, prior: list[float], temperature: float, shrinkage: float = 4
+) -> float:
     rows = [naive_temperature(row, prior, temperature) for row in table.tolist()]
     misfit = -sum(math.log(row[target]) for row, target in zip(rows, targets.tolist(), strict=True))
-    return misfit + 4 * (1 / temperature - 1 + math.log(temperature))
+    return misfit + shrinkage * (1 / temperature - 1 + math.log(temperature))
 
 
 @pytest.mark.parametrize(("sharp", "size"), [(0.5, 5000), (2.5, 100), (2.5, 5000)])
@@ -213,10 +215,11 @@ def test_the_temperature_has_the_lowest_loss(sharp: float, size: int) -> None:
     assert fitted.kind == "temperature"
     assert fitted.prior == pytest.approx([0.8, 0.2])
     grid = np.exp(np.linspace(-math.log(20), math.log(20), 400))
-    losses = [naive_loss(targets, two_columns(chances), [0.8, 0.2], each) for each in grid]
+    losses = [naive_loss(targets, two_columns(chances), [0.8, 0.2], each, 100) for each in grid]
     assert fitted.temperature == pytest.approx(grid[np.argmin(losses)], rel=0.01)
-    assert naive_loss(targets, two_columns(chances), [0.8, 0.2], fitted.temperature) <= min(losses)
-    assert fitted.temperature == pytest.approx(sharp, rel=0.5)
+    assert naive_loss(targets, two_columns(chances), [0.8, 0.2], fitted.temperature, 100) <= min(losses)
+    # Other class shares: a hundred examples hardly move it from 1, thousands do.
+    assert fitted.temperature == pytest.approx(sharp if size == 5000 else 1, rel=0.35)
 
 
 def test_the_temperature_of_many_classes_has_the_lowest_loss() -> None:
@@ -412,11 +415,11 @@ def test_a_part_with_other_shares_teaches_confidence_only() -> None:
     """The validation part has as many positives as negatives; what will be scored is like the training part."""
     share, sharp = 0.02, 2.5
     targets, chances = simulated(13, 100_000, share, sharp=sharp)
-    kept = np.concatenate([np.flatnonzero(targets == 1)[:1000], np.flatnonzero(targets == 0)[:1000]])
+    kept = np.concatenate([np.flatnonzero(targets == 1)[:1500], np.flatnonzero(targets == 0)[:1500]])
     prior = [1 - share, share]
     fitted = fit_calibration(targets[kept], chances[kept], prior, keep_prior=True)
     assert fitted.kind == "temperature"
-    assert fitted.temperature == pytest.approx(sharp, rel=0.1)
+    assert fitted.temperature == pytest.approx(sharp, rel=0.15)
     scored, before = simulated(14, 20_000, share, sharp=sharp)
     after = fitted.apply(before)
     assert after.mean() == pytest.approx(share, rel=0.2)

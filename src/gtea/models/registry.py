@@ -189,8 +189,8 @@ def _link_defaults(model: ModelConfig) -> RunConfig:
         SamplingConfig(max_events=16, strategy="recent"),
         TrainConfig(
             lr=1e-3 if gtea else 2e-3,
-            epochs=15,
-            patience=15,
+            epochs=8,
+            patience=8,
             schedule="cosine",
             metric="average_precision",
             refit_trees=model.family in _WITH_TREES,

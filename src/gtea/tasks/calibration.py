@@ -22,16 +22,17 @@ For two classes, none of them changes the ranking of the examples. ``fit_calibra
 What will be scored is later still than a later validation part. The details of an isotonic curve don't last that long,
 a slope and a shift do.
 
-A temperature below 1, which makes a model more sure, needs at least 1000 examples. The candidate with the highest log-
-likelihood in 5-fold cross-validation wins. It is ``none`` if no log-likelihood is higher than that of the uncalibrated
-probabilities, or if all examples are of one class.
+A validation part with other class shares says little about what will be scored, so its temperature is drawn to 1 more
+strongly. A temperature below 1, which makes a model more sure, needs at least 1000 examples. The candidate with the
+highest log-likelihood in 5-fold cross-validation wins. It is ``none`` if no log-likelihood is higher than that of the
+uncalibrated probabilities, or if all examples are of one class.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -54,8 +55,9 @@ _NUM_FOLDS = 5
 _LEAST = 1e-12
 """Added to probabilities before logarithms are taken: a 0 is rounded, and must not set the scale for all others."""
 _MAX_TEMPERATURE = 20.0
-_SHRINKAGE = 4.0
-"""The weight of the prior that draws a temperature to 1."""
+_SHRINKAGE, _STRONG_SHRINKAGE = 4.0, 100.0
+"""The weight of the prior that draws a temperature to 1. The second is for examples with other class shares than what
+will be scored: they say less about how sure a model may be there, too."""
 _SLOPES = 1e-3, 1e9
 """A slope below the first is negative or 0 but for chance: the model can't rank, and must not be inverted."""
 _MAX_INTERCEPT = 1e12
@@ -212,7 +214,9 @@ def fit_calibration(
     if (counts > 0).sum() < 2:
         return Calibration()
     order = np.lexsort((*table.T, classes))
-    examples = _Examples(classes[order], table[order], prior, counts / counts.sum() if keep_prior else prior)
+    examples = _Examples(classes[order], table[order], prior, prior)
+    if keep_prior:
+        examples = replace(examples, shares=counts / counts.sum(), shrinkage=_STRONG_SHRINKAGE)
     folds = _folds(examples.targets, seed)
     scores: dict[Kind, float] = {"none": examples.score(examples.table)}
     for kind in _candidates(counts, keep_prior=keep_prior, later=later):
@@ -231,9 +235,10 @@ class _Examples:
     """The class shares for which the model predicts probabilities."""
     shares: Floats
     """The class shares for which calibrated probabilities are evaluated."""
+    shrinkage: float = _SHRINKAGE
 
     def take(self, rows: NDArray[np.bool_]) -> _Examples:
-        return _Examples(self.targets[rows], self.table[rows], self.prior, self.shares)
+        return replace(self, targets=self.targets[rows], table=self.table[rows])
 
     def score(self, probabilities: Floats) -> float:
         return log_likelihood(self.targets, correct_prior(probabilities, self.prior, self.shares))
@@ -270,11 +275,11 @@ def _held_out(fit: _Fit, examples: _Examples, folds: NDArray[np.int64]) -> Float
 
 
 def _fit_temperature(examples: _Examples) -> Calibration:
-    """Minimise the negative log-likelihood plus 4 (1/T - 1 + log T), by Newton's method.
+    """Minimise the negative log-likelihood plus s (1/T - 1 + log T), by Newton's method. s is the shrinkage.
 
     The second term is a gamma prior of 1/T with mode 1, and close to a normal prior of log T with standard deviation
-    1/2. With hundreds of examples it has hardly any effect. With few, it prevents a temperature near 0 if all of them
-    happen to be right. The sum is convex in 1/T, so there is one minimum.
+    1 / sqrt(s), which is 1/2 for s = 4. With hundreds of examples it has hardly any effect then. With few, it prevents
+    a temperature near 0 if all of them happen to be right. The sum is convex in 1/T, so there is one minimum.
     """
     lifts = _logits(examples.table) - np.log(examples.prior)
     observed = lifts[np.arange(len(lifts)), examples.targets].sum()
@@ -284,7 +289,8 @@ def _fit_temperature(examples: _Examples) -> Calibration:
         probabilities = softmax(centre + beta * lifts)
         means = (probabilities * lifts).sum(axis=1, keepdims=True)
         spread = (probabilities * (lifts - means) ** 2).sum()
-        return float(means.sum() - observed + _SHRINKAGE * (1 - 1 / beta)), float(spread + _SHRINKAGE / beta**2)
+        strength = examples.shrinkage
+        return float(means.sum() - observed + strength * (1 - 1 / beta)), float(spread + strength / beta**2)
 
     # Of few examples, all may be right by chance: they may show that a model is too sure, not that it is too modest.
     sharpest = _MAX_TEMPERATURE if len(lifts) >= _MANY else 1.0
