@@ -13,8 +13,8 @@ A model whose epoch was chosen on the same examples looks better there than it i
 other t_k = 1. So a handful of validation examples decides little, and a few hundred do. The problem is convex.
 
 r and b say how far the validation part speaks for what will be scored (``Trust``). If it was drawn from the same time
-as the training part, it does. If it is later, what will be scored is later still, and a model can be right in the one
-and too sure in the other. If its class shares differ, too, it hardly speaks for anything but itself.
+as the training part, it does. If it is later, what will be scored is later still, and it decides a little less. If its
+class shares differ, too, it hardly speaks for anything but itself.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Trust(NamedTuple):
     """b: how strongly v favours models with a higher likelihood."""
 
 
-SAME_TIME, LATER, OTHER_SHARES = Trust(10.0, 2.0), Trust(100.0, 0.5), Trust(200.0, 0.0)
+SAME_TIME, LATER, OTHER_SHARES = Trust(10.0, 2.0), Trust(30.0, 2.0), Trust(200.0, 0.0)
 
 
 class Blend(nn.Module):
@@ -69,9 +69,12 @@ class Blend(nn.Module):
         targets: NDArray[np.int64],
         chosen: Sequence[int] = (),
         trust: Trust = SAME_TIME,
+        *,
+        example_weights: Floats | None = None,
     ) -> None:
         """Fit the weights to the classes of validation examples. The arguments are those of ``blend_weights``."""
-        self.weights = torch.from_numpy(blend_weights(log_probabilities, targets, chosen, trust)).to(self.weights)
+        fitted = blend_weights(log_probabilities, targets, chosen, trust, example_weights=example_weights)
+        self.weights = torch.from_numpy(fitted).to(self.weights)
 
 
 def blend_weights(

@@ -94,6 +94,7 @@ def fit_correction(
     probabilities: Floats,
     *,
     later: bool = False,
+    num_cuts: int = 1,
 ) -> ProbabilityCorrection:
     """Fit the correction to the raw probabilities of a validation part.
 
@@ -106,12 +107,13 @@ def fit_correction(
         targets: The class of each validation example.
         probabilities: Its raw probabilities, [num_examples, num_classes].
         later: Whether the validation part is of a later time than training.
+        num_cuts: As of how many cuts each example is among them. Together they count as one.
     """
     shares = tuple((train_counts / train_counts.sum()).tolist())
     weights = None if class_weights is None else tuple(map(float, class_weights))
     correction = ProbabilityCorrection(shares, weights)
-    found = np.bincount(targets, minlength=len(train_counts))
+    found = np.bincount(targets, minlength=len(train_counts)) // num_cuts
     keep_prior = priors_differ(train_counts, found) < _CHANCE
     raw = correction.apply(probabilities)
-    calibration = fit_calibration(targets, raw, shares, keep_prior=keep_prior, later=later)
+    calibration = fit_calibration(targets, raw, shares, keep_prior=keep_prior, later=later, num_cuts=num_cuts)
     return replace(correction, calibration=calibration)

@@ -36,7 +36,14 @@ from gtea.tasks.priors import priors_differ
 from gtea.tasks.split_warnings import split_warnings
 from gtea.tasks.splits import Part, Split
 from gtea.tasks.thresholds import budget_threshold
-from gtea.training.evaluation import Evaluation, Measures, PartPredictions, blended, evaluate_parts
+from gtea.training.evaluation import (
+    VALIDATION_LATER,
+    Evaluation,
+    Measures,
+    PartPredictions,
+    blended,
+    evaluate_parts,
+)
 from gtea.training.fitted import Fitted
 from gtea.training.objective import Examples, Objective, class_weights, example_weights, weighted_mean
 from gtea.training.results import TaskOutputs
@@ -123,8 +130,8 @@ class NodeTask:
 
     def evaluate(self, chosen: Fitted[nn.Module], final: Fitted[nn.Module]) -> Evaluation:
         """The metrics of each part, as of its own cut."""
-        parts = {name: part for name, part in self.split.parts.items() if name != "train"}
-        models = {name: chosen if name == "validation" else final for name in parts}
+        parts = _parts(self.split)
+        models = {name: final if name == "test" else chosen for name in parts}
         if isinstance(final.network, Hybrid):
             by_model = {name: _by_model(self, models[name], part) for name, part in parts.items()}
             targets = self.labels.targets[self.split.validation.index]
@@ -140,6 +147,7 @@ class NodeTask:
             _measures(self, alike=_trust(self.split) is not OTHER_SHARES),
             predictions["validation"],
             predictions.get("test"),
+            predictions.get(VALIDATION_LATER),
         )
         evaluation.metrics["labels"] = self.labels.report
         evaluation.metrics["warnings"] = [warning.to_json() for warning in warnings]
@@ -167,6 +175,15 @@ class NodeTask:
         rows = predictions.filter(pc.field("part") == "validation")
         truth = rows["target"].to_numpy() == self.labels.classes.index(self.positive)
         return {"truth": truth, "probabilities": rows[f"p_{self.positive}"].to_numpy()}
+
+
+def _parts(split: Split) -> dict[str, Part]:
+    """The parts to evaluate: the validation part, also as of a later cut, and the test part."""
+    validation, test = split.validation, split.test
+    if test is None:
+        return {"validation": validation}
+    later = {VALIDATION_LATER: replace(validation, as_of=test.as_of)} if test.as_of > validation.as_of else {}
+    return {"validation": validation, **later, "test": test}
 
 
 _CHANCE = 0.001
