@@ -176,6 +176,27 @@ def test_how_far_the_validation_part_is_trusted(run_of: Make, monkeypatch: pytes
     assert trust_of(with_other_shares(by_time), monkeypatch) is OTHER_SHARES
 
 
+def test_in_a_split_by_time_validation_accounts_are_seen_as_of_the_test_cut_too(run_of: Make) -> None:
+    """What happens between the two cuts changes what is chosen. What is trained and reported does not know of it."""
+    run = run_of("a", config=default("gtea-l+t", "train.epochs=1"))
+    saved = train_task(run, no_report)
+    test = run.split.test
+    assert test is not None
+    assert test.as_of > run.split.validation.as_of
+    earlier = replace(run.split, test=replace(test, as_of=run.split.validation.as_of))
+    other = replace(run, split=earlier, folder=run.folder.parent / "b")
+    alone = train_task(other, no_report)
+    assert weights_digest(run.folder) == weights_digest(other.folder)
+    assert saved.calibration != alone.calibration
+    ranking = ("average_precision", "roc_auc")
+    assert {name: saved.metrics["validation"][name] for name in ranking} == {
+        name: alone.metrics["validation"][name] for name in ranking
+    }
+    for name in ("account", "target"):
+        before, after = (predictions_of(each, "validation")[name].tolist() for each in (saved, alone))
+        assert before == after
+
+
 def with_other_shares(run: NodeTask) -> NodeTask:
     """Mostly of the first class in training, and mostly of the second in validation."""
     targets = run.labels.targets.copy()
