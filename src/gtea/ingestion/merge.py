@@ -104,7 +104,8 @@ def merge(bench: Workbench, arrays: ArrayFolder, old: Store, new: Store, on_dupl
     arrays.write("edge_last_time", last)
     _interleave_events(arrays, old, fresh, positions, words, scale)
     nodes_without_row = _merge_node_features(arrays, old, new, old_nodes, new_nodes, len(accounts))
-    write_adjacency(bench, arrays, len(accounts), a, b, first)
+    arrays.finish_open()
+    write_adjacency(bench, arrays, len(accounts))
 
     redelivered = int(repeated.sum())
     duplicates = old.report["duplicates"] + new.report["duplicates"] + shared
