@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -86,6 +87,20 @@ def test_no_flipped_bit_goes_unnoticed(tmp_path: Path, bit: int) -> None:
                 load()
         file.write_bytes(whole)
         assert load()
+
+
+def test_a_link_a_folder_or_a_pipe_is_no_checkpoint(tmp_path: Path) -> None:
+    """A pipe would be a wait for ever."""
+    first = state(0)
+    step(first)
+    first.save(tmp_path)
+    path = tmp_path / CHECKPOINT
+    path.rename(tmp_path / "elsewhere")
+    for make in (lambda: path.symlink_to(tmp_path / "elsewhere"), path.mkdir, lambda: os.mkfifo(path)):
+        make()
+        with pytest.raises(ModelError, match=REFUSED):
+            state(0).load(tmp_path)
+        path.rmdir() if path.is_dir() else path.unlink()
 
 
 FORGED: dict[str, dict[str, Any]] = {

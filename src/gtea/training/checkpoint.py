@@ -23,9 +23,11 @@ from torch import Tensor, nn
 from gtea.errors import ModelError
 from gtea.runtime.files import atomic_write
 from gtea.runtime.json_shape import Natural, Number, ObjectOf, misshapen
+from gtea.runtime.plain_files import NotPlainError, read_plain
 
 CHECKPOINT = "checkpoint.safetensors"
 TREES = "trees.safetensors"
+_MAX_BYTES = 1 << 32
 _NO_DIGEST = b"0" * 64
 _COUNTERS = {
     "epoch": Natural,
@@ -160,7 +162,7 @@ def _write(path: Path, tensors: dict[str, Tensor], **metadata: str) -> None:
 def _read(path: Path) -> bytes | None:
     """Return the content of a file of ``_write``, or None if there is none. Raises ValueError if it was changed."""
     try:
-        content = path.read_bytes()
+        content = read_plain(path.parent, path.name, _MAX_BYTES, through_link=True)
     except FileNotFoundError:
         return None
     digest = str(_metadata(content)["sha256"]).encode()
@@ -174,7 +176,16 @@ def _reading(path: Path) -> Iterator[None]:
     """Say what to do about a file that can't be used. Damage can make any step of reading it fail."""
     try:
         yield
-    except (SafetensorError, ArithmeticError, LookupError, RuntimeError, TypeError, ValueError, struct.error) as error:
+    except (
+        NotPlainError,
+        SafetensorError,
+        ArithmeticError,
+        LookupError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+        struct.error,
+    ) as error:
         raise ModelError(
             f"{path}: was changed, truncated, or written by an earlier gtea ({error}). "
             "Delete it and resume again: what was in it is computed again."
