@@ -39,14 +39,19 @@ ingest(sys.argv[1], src="src", dst="dst", time="t", features=["amount"], time_un
 """
 
 
-def generate(path: Path, events: int, accounts: int) -> None:
-    """Write payments with integer ids and heavy-tailed histories (about eight events per pair), unordered."""
+def generate(path: Path, events: int, accounts: int, text: bool) -> None:
+    """Write payments with heavy-tailed histories (about eight events per pair), unordered.
+
+    Ids are integers, or text of 42 characters.
+    """
+    kind = "'0x' || sha1(({} % {})::VARCHAR)" if text else "({} % {})::BIGINT"
+    src, dst = kind.format("hash(p * 2)", accounts), kind.format("hash(p * 2 + 1)", accounts)
     connection = duckdb.connect()
     connection.execute("SET enable_progress_bar = false")
     connection.execute("SET memory_limit = '4GB'")
     connection.execute(f"SET temp_directory = '{path}.spill'")
     connection.execute(f"""COPY (
-        SELECT (hash(p * 2) % {accounts})::BIGINT AS src, (hash(p * 2 + 1) % {accounts})::BIGINT AS dst,
+        SELECT {src} AS src, {dst} AS dst,
                1500000000 + (random() * 1e8)::BIGINT AS t, (random() * 100)::FLOAT AS amount
         FROM (SELECT (pow(random(), 2) * {events} / 8)::BIGINT AS p FROM range({events}))
         ) TO '{path}' (FORMAT parquet)""")
@@ -80,11 +85,11 @@ def measure(script: str, source: Path, out: Path, memory: str) -> dict[str, floa
     return {"seconds": seconds, "peak_gb": peak}
 
 
-def compare(events: int, accounts: int, repeats: int, memory: str, rival: bool) -> dict[str, Any]:
+def compare(events: int, accounts: int, repeats: int, memory: str, rival: bool, text: bool) -> dict[str, Any]:
     """Alternate ingest and the rival on one file; report medians."""
     with tempfile.TemporaryDirectory(dir=".", prefix=".bench-") as folder:
         source = Path(folder) / "events.parquet"
-        generate(source, events, accounts)
+        generate(source, events, accounts, text)
         ours, theirs = [], []
         for _ in range(repeats):
             if rival:
@@ -96,6 +101,7 @@ def compare(events: int, accounts: int, repeats: int, memory: str, rival: bool) 
         "accounts": accounts,
         "repeats": repeats,
         "memory": memory,
+        "ids": "text" if text else "integers",
         "cores": len(os.sched_getaffinity(0)),
         "machine": platform.processor() or platform.machine(),
         "ingest_seconds": round(seconds, 2),
@@ -118,9 +124,12 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--memory", default="4GB")
     parser.add_argument("--no-rival", action="store_true", help="run only ingest")
+    parser.add_argument("--text", action="store_true", help="ids are text of 42 characters")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    result = compare(options.events, options.accounts, options.repeats, options.memory, not options.no_rival)
+    result = compare(
+        options.events, options.accounts, options.repeats, options.memory, not options.no_rival, options.text
+    )
     if options.json:
         print(json.dumps(result, indent=2))
         return

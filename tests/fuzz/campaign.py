@@ -32,9 +32,12 @@ from tests.fuzz.seeds import make_seeds
 from tests.fuzz.targets import Target, targets
 
 import gtea.cli.append
+import gtea.cli.evaluate
+import gtea.cli.explain
 import gtea.cli.export
 import gtea.cli.info
 import gtea.cli.ingest
+import gtea.cli.report
 import gtea.cli.score
 import gtea.cli.train
 import gtea.cli.verify
@@ -59,7 +62,7 @@ def main() -> int:
             return 0
         campaign = Campaign(asked.seed, _chosen(asked.only), asked.corpus or Path(at) / "corpus", Path(at) / "scratch")
         with contextlib.suppress(KeyboardInterrupt):
-            campaign.run(60 * asked.minutes, asked.executions, Findings(asked.out))
+            campaign.run(60 * asked.minutes, asked.executions, Findings(asked.out), asked.jobs)
         print("\n".join(campaign.report()))
         return 1 if campaign.findings.counts else 0
 
@@ -71,29 +74,30 @@ class Campaign:
         self.findings = Findings(scratch)
         self._seed = seed
         self._targets = chosen
-        self._scratch = Scratch(scratch)
+        self._scratch = scratch
         self._seeds = read_folder(corpus) if corpus.exists() else _made_in_child(corpus)
         self._counts: dict[str, Counter[Verdict]] = {target.name: Counter() for target in chosen}
         self._seconds = dict.fromkeys(self._counts, 0.0)
+        self._elapsed = 0.0
 
-    def run(self, seconds: float, executions: int | None, findings: Findings) -> None:
-        """Execute until the time is over or so many executions are done."""
+    def run(self, seconds: float, executions: int | None, findings: Findings, jobs: int = 1) -> None:
+        """Execute until the time is over or so many executions are done, with so many processes."""
         self.findings = findings
-        started = before = time.monotonic()
+        started = time.monotonic()
         numbers = itertools.takewhile(
             lambda number: time.monotonic() < started + seconds and number != executions, itertools.count()
         )
         said = started
-        for number, outcome in in_children(self._work, numbers):
+        for number, outcome in in_children(self._work, numbers, jobs=jobs):
             target, now = self._target(number), time.monotonic()
             self._counts[target.name][outcome.verdict] += 1
-            self._seconds[target.name] += now - before
-            before = now
+            self._seconds[target.name] += outcome.seconds
+            self._elapsed = now - started
             if outcome.verdict.is_finding:
                 self.findings.add(self._input(number), outcome, self._seeds)
             if now > said + _SAYS_EVERY:
                 said = now
-                print(f"{number + 1:,} executions, {sum(self.findings.counts.values()):,} findings", flush=True)
+                print(f"{self._total():,} executions, {sum(self.findings.counts.values()):,} findings", flush=True)
 
     def report(self) -> Iterator[str]:
         """A line for each target, the total, and the findings."""
@@ -104,10 +108,16 @@ class Campaign:
             total += counts
             each = 1000 * self._seconds[name] / max(1, counts.total())
             yield "  ".join([f"{name:<18}", *(f"{counts[verdict]:>11,}" for verdict in verdicts), f"{each:>9.1f}"])
-        seconds = sum(self._seconds.values())
-        yield f"{total.total():,} executions in {seconds:,.0f} s, {total.total() / max(1e-9, seconds):.0f} a second"
+        each = 1000 * sum(self._seconds.values()) / max(1, self._total())
+        yield (
+            f"{self._total():,} executions in {self._elapsed:,.0f} s, "
+            f"{self._total() / max(1e-9, self._elapsed):.0f} a second, {each:.1f} ms of processor time each"
+        )
         for kind, count in sorted(self.findings.counts.items(), key=lambda item: -item[1]):
             yield f"{count:>6,}  {kind}\n        make fuzz REPLAY={self.findings.path(kind)}"
+
+    def _total(self) -> int:
+        return sum(counts.total() for counts in self._counts.values())
 
     def _target(self, number: int) -> Target:
         rng = random.Random(f"{self._seed} target {number}")
@@ -117,15 +127,13 @@ class Campaign:
         return make_input(random.Random(f"{self._seed} input {number}"), self._target(number), self._seeds)
 
     def _work(self) -> Work:
-        expected: dict[str, str] = {}
-        self._scratch.clear()  # of what an earlier child left
+        """Prepare a child: the results for the original inputs take longer than one execution may."""
+        scratch = Scratch(self._scratch / str(os.getpid()))
+        expected = {target.name: result_of(target, original(target, self._seeds), scratch) for target in self._targets}
 
         def work(number: int) -> Outcome:
             given = self._input(number)
-            target = given.target
-            if target.name not in expected:
-                expected[target.name] = result_of(target, original(target, self._seeds), self._scratch)
-            return execute(given, expected[target.name], self._scratch)
+            return execute(given, expected[given.target.name], scratch)
 
         return work
 
@@ -159,6 +167,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--minutes", type=float, default=1.0, help="how long; default %(default)s")
     parser.add_argument("--executions", type=int, help="stop after so many")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes; default %(default)s")
     parser.add_argument("--seed", type=int, default=0, help="another seed gives other inputs")
     parser.add_argument("--only", metavar="TARGET", help="one target only")
     parser.add_argument("--corpus", type=Path, help="a folder of seeds; made if there is none, used again if there is")

@@ -1,7 +1,7 @@
 """Executions in forked children: a crash, a hang or a flood of memory ends a child, never the campaign.
 
 A child does thousands of executions, because a fork of a process with torch in it takes tens of milliseconds. When it
-dies, the execution that it had announced is to blame, and the next child starts with the one after it. The parent
+dies, the execution that it was told to do is to blame, and another child goes on. The parent
 never starts a thread: a child would inherit its locks.
 """
 
@@ -23,6 +23,10 @@ from typing import NoReturn
 
 from tests.fuzz.execution import Outcome, Verdict
 
+_PREPARATION = 600.0
+"""Seconds for a child to make ready: it may have to compile functions first."""
+_READY = b"ready\n"
+
 Work = Callable[[int], Outcome]
 """Does the execution with a number."""
 
@@ -43,31 +47,51 @@ LIMITS = Limits()
 
 
 def in_children(
-    make_work: Callable[[], Work], numbers: Iterator[int], limits: Limits = LIMITS
+    make_work: Callable[[], Work], numbers: Iterator[int], limits: Limits = LIMITS, jobs: int = 1
 ) -> Iterator[tuple[int, Outcome]]:
-    """Do executions, one child at a time; yields the number and the outcome of each.
+    """Do executions; yields the number and the outcome of each, in the order in which they are done.
 
     Args:
-        make_work: Called in each child, to prepare what the parent must not: it would start threads.
+        make_work: Called in each child, to prepare what the parent must not: it would start threads. Takes its time.
         numbers: The numbers of the executions. A child gets the next one when it has done the last one.
+        jobs: The number of children at a time.
     """
-    number = next(numbers, None)
-    while number is not None:
-        child = _Child(make_work, limits)
-        try:
-            for _ in range(limits.executions):
-                yield number, child.do(number)
-                number = next(numbers, None)
-                if number is None or not child.alive:
-                    break
-        finally:
+    children: list[_Child] = []
+    try:
+        while True:
+            # One number too many would be lost, so ask for one only when somebody is free.
+            while len(children) < jobs and (number := next(numbers, None)) is not None:
+                children.append(_Child(make_work, limits, number))
+            if not children:
+                return
+            for child in _with_news(children):
+                outcome = child.hear()
+                if outcome is None:
+                    continue
+                yield child.number, outcome
+                number = next(numbers, None) if child.alive and child.done < limits.executions else None
+                if number is None:
+                    child.end()
+                    children.remove(child)
+                else:
+                    child.order(number)
+    finally:
+        for child in children:
             child.end()
 
 
+def _with_news(children: list[_Child]) -> list[_Child]:
+    """The children that have said something, died, or exceeded their time."""
+    left = min(child.deadline for child in children) - time.monotonic()
+    ready, _, _ = select.select(children, [], [], max(0.0, left))
+    return ready or [child for child in children if child.deadline <= time.monotonic()]
+
+
 class _Child:
-    def __init__(self, make_work: Callable[[], Work], limits: Limits) -> None:
-        self.alive = True
+    def __init__(self, make_work: Callable[[], Work], limits: Limits, number: int) -> None:
+        self.alive, self.done = True, 0
         self._limits = limits
+        self._told = b""
         orders, self._orders = os.pipe()
         self._answers, answers = os.pipe()
         self._process = os.fork()
@@ -77,36 +101,52 @@ class _Child:
             _serve(make_work, limits, orders, answers)
         os.close(orders)
         os.close(answers)
+        self.order(number)
+        self.deadline = time.monotonic() + _PREPARATION
 
-    def do(self, number: int) -> Outcome:
-        """Let the child do an execution, and wait for what it says or for its death."""
+    def fileno(self) -> int:
+        """For select."""
+        return self._answers
+
+    def order(self, number: int) -> None:
+        """Let the child do an execution."""
+        self.number = number
+        self.deadline = time.monotonic() + 3 * self._limits.seconds
         with contextlib.suppress(BrokenPipeError):
             os.write(self._orders, f"{number}\n".encode())
-        deadline = time.monotonic() + 3 * self._limits.seconds
-        told = b""
-        while not told.endswith(b"\n"):
-            ready, _, _ = select.select([self._answers], [], [], max(0.0, deadline - time.monotonic()))
-            part = os.read(self._answers, 1 << 16) if ready else b""
-            if not part:
-                return self._death(hangs=not ready)
-            told += part
-        verdict, detail = json.loads(told)
-        return Outcome(Verdict[verdict], detail)
+
+    def hear(self) -> Outcome | None:
+        """What became of the execution: as the child says, or by its death. None if it has only begun."""
+        late = self.deadline <= time.monotonic()
+        part = b"" if late else os.read(self._answers, 1 << 16)
+        if not part:
+            return self._death(late=late)
+        self._told += part
+        if not self._told.endswith(b"\n"):
+            return None
+        told, self._told = self._told, b""
+        if told == _READY:
+            self.deadline = time.monotonic() + 3 * self._limits.seconds
+            return None
+        self.done += 1
+        verdict, detail, seconds = json.loads(told.removeprefix(_READY))
+        return Outcome(Verdict[verdict], detail, seconds)
 
     def end(self) -> None:
-        """Close the pipes. Without orders, the child ends."""
+        """End the process, which has nothing to lose."""
         os.close(self._orders)
         os.close(self._answers)
         if self.alive:
+            os.kill(self._process, signal.SIGKILL)
             os.waitpid(self._process, 0)
 
-    def _death(self, *, hangs: bool) -> Outcome:
-        if hangs:
+    def _death(self, *, late: bool) -> Outcome:
+        if late:
             os.kill(self._process, signal.SIGKILL)
         _, status = os.waitpid(self._process, 0)
         self.alive = False
         number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-        if hangs or number == signal.SIGXCPU:
+        if late or number == signal.SIGXCPU:
             return Outcome(Verdict.HANG, f"more than {self._limits.seconds:g} s")
         name = signal.Signals(number).name if number else f"exit status {os.waitstatus_to_exitcode(status)}"
         return Outcome(Verdict.SIGNAL, name)
@@ -121,12 +161,14 @@ def _serve(make_work: Callable[[], Work], limits: Limits, orders: int, answers: 
         _limit(resource.RLIMIT_CORE, 0)
         _limit(resource.RLIMIT_FSIZE, 1 << 30)
         work = make_work()
+        os.write(answers, _READY)
         with os.fdopen(orders) as stream:
             for line in stream:
                 used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
                 _limit(resource.RLIMIT_CPU, int(used + limits.seconds) + 1)
                 outcome = _done(work, int(line))
-                os.write(answers, json.dumps([outcome.verdict.name, outcome.detail]).encode() + b"\n")
+                seconds = sum(resource.getrusage(resource.RUSAGE_SELF)[:2]) - used
+                os.write(answers, json.dumps([outcome.verdict.name, outcome.detail, seconds]).encode() + b"\n")
         status = 0
     finally:
         os._exit(status)

@@ -6,7 +6,7 @@ import enum
 import hashlib
 import random
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
@@ -41,6 +41,8 @@ class Outcome:
 
     verdict: Verdict
     detail: str = ""
+    seconds: float = field(default=0.0, compare=False)
+    """Of processor time."""
 
 
 @dataclass(frozen=True)

@@ -123,6 +123,9 @@ def _score(model: str, options: str = "") -> Run:
     return _command(f"score {model} store --out scores.csv {options}", "scores.csv")
 
 
+_report = _command("report hybrid store --out pages --top 2 --jobs 1 --json", "pages/index.html")
+
+
 def _train(options: str, out: str) -> Run:
     words = f"train store --labels labels.csv {_SET} {options}"
     return _command(
@@ -145,6 +148,14 @@ def _of_stores() -> tuple[Target, ...]:
         unverified("score unverified", ("store/", "gtea/"), _score("gtea", "--no-verify"), 15),
         unverified("score some", ("store/", "hybrid/", "accounts.csv"), _score("hybrid", _SOME), 6),
         unverified("score pairs", ("store/", "links/", "pairs.csv"), _score("links", _PAIRS), 8),
+        of(
+            "evaluate",
+            ("store/", "gtea/", "labels.csv"),
+            _command("evaluate gtea store --labels labels.csv --verify --json"),
+            6,
+        ),
+        unverified("explain", ("store/", "hybrid/"), _command("explain hybrid store a3 --json"), 6),
+        of("report", ("store/", "hybrid/"), _report, 2, tells=False, writes=True),
         of("train", ("store/", "labels.csv"), _train("--variant gtea-l+t --out new", "new"), 3, writes=True),
         of("append", ("store/", "more.csv"), _command("append store more.csv --json"), 2, writes=True),
     )
@@ -160,6 +171,8 @@ def _of_models() -> tuple[Target, ...]:
     return (
         *(of("load", name, _load(name), 30) for name in (*VARIANTS, "links")),
         *(of("score with", name, _score(name), 6, "store/") for name in VARIANTS),
+        of("explain with", "hybrid", _command("explain hybrid store a3 --json"), 6, "store/"),
+        of("report with", "hybrid", _report, 3, "store/"),
         of("score with", "links", _score("links", _PAIRS), 6, "store/", "pairs.csv"),
         Target(
             "resume", ("run/", "store/", "labels.csv"), resume, 4, frozenset({_USAGE, _MODEL}), writes=True, forge=forge

@@ -159,7 +159,7 @@ def test_files_of_every_kind(ingest: Run, name: str, content: bytes, code: int, 
         (["e.csv", "--src", "src", "--dst", "src", "--time", "when"], "must be three different columns"),
         (["e.csv", "e.csv", *COLUMNS], "e.csv: is given twice"),
         (["e.csv", *COLUMNS, "--memory", "lots"], "--memory: must be a size such as 4GB"),
-        (["e.csv", *COLUMNS, "--memory", "1MB"], "--memory: must be at least 256MiB"),
+        (["e.csv", *COLUMNS, "--memory", "1MB"], "--memory: must be at least 384MB"),
         (["e.csv", *COLUMNS, "--timezone", "Nowhere"], "--timezone: must be a time zone name"),
         (["e.csv", *COLUMNS, "--categorical", "amount"], "each column may be named once (got amount twice)"),
         (

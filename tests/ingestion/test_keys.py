@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gtea.ingestion import keys
-from gtea.ingestion.array_writer import ArrayFolder
+from gtea.ingestion.array_writer import ArrayFolder, NumbersFile
 from gtea.ingestion.ingest import ingest
 from gtea.ingestion.keys import (
     EndsFile,
@@ -22,9 +22,20 @@ from gtea.ingestion.keys import (
 from gtea.ingestion.workbench import Workbench
 
 
+def ends_file(path: Path, *ends: int) -> EndsFile:
+    file = EndsFile(path)
+    for end in ends:
+        file.write(np.array([end]))
+    return file.finish()
+
+
+def numbers(file: NumbersFile) -> list[int]:
+    return [int(number) for part in file.parts() for number in part]
+
+
 @pytest.mark.parametrize("text", [False, True])
 def test_accounts_are_numbered_in_the_order_of_their_ids(tmp_path: Path, text: bool) -> None:
-    ends = [np.array([7, 7, 20], dtype=np.int64), np.array([20, 100, 100], dtype=np.int64)]
+    ends = [[7, 7, 20], [20, 100, 100]]
     with Workbench(tmp_path) as bench, ArrayFolder(tmp_path / "v") as arrays:
         kind = "VARCHAR" if text else "BIGINT"
         values = ", ".join(f"({a}, {b})" for a, b in zip(*ends, strict=True))
@@ -33,14 +44,35 @@ def test_accounts_are_numbered_in_the_order_of_their_ids(tmp_path: Path, text: b
         if text:
             create_id_keys(bench, with_node_table=False)
             places = dict(bench.rows("SELECT id, key FROM id_keys"))
-            assert places == {"7": 1, "20": 2, "100": 3}
-            ends = [np.array([places[str(key)] for key in end]) for end in ends]
-        assert create_accounts(bench, text=text, filtered=False, with_node_table=False, ends=ends) == 3
-        write_edge_ends(arrays, write_accounts(bench, arrays), ends)
+            assert places == {"7": 0, "20": 1, "100": 2}
+            ends = [[places[str(key)] for key in end] for end in ends]
+        low, high = ends_file(tmp_path / "low", *ends[0]), ends_file(tmp_path / "high", *ends[1])
+        assert create_accounts(bench, text=text, filtered=False, with_node_table=False, ends=(low, high)) == 3
+        write_accounts(bench, arrays)
+        write_edge_ends(bench, arrays, (low, high))
         arrays.finish_open()
-        assert arrays.read("edge_a").tolist() == [0, 0, 1]
-        assert arrays.read("edge_b").tolist() == [1, 2, 2]
-        assert bytes(arrays.read("node_id_bytes")) == b"720100"
+        assert numbers(arrays.file("edge_a")) == [0, 0, 1]
+        assert numbers(arrays.file("edge_b")) == [1, 2, 2]
+        assert bytes(numbers(arrays.file("node_id_bytes"))) == b"720100"
+
+
+@pytest.mark.parametrize(
+    ("keys_of_accounts", "share"), [([5, 6, 7], 0.1), ([-3, 6, 70], 0.1), ([-3, 6, 70], 0), ([-(2**62), 0, 2**62], 0.1)]
+)
+def test_ends_become_positions_whatever_the_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys_of_accounts: list[int], share: float
+) -> None:
+    """Keys without gaps, in a small range, in a range that is too large for a table, and in one of almost 64 bits."""
+    monkeypatch.setattr(keys, "_TABLE_SHARE", share)
+    first, second, third = keys_of_accounts
+    ends = (ends_file(tmp_path / "low", first, first, second), ends_file(tmp_path / "high", third, second, third))
+    with Workbench(tmp_path) as bench, ArrayFolder(tmp_path / "v") as arrays:
+        bench.run("CREATE TABLE clean (src BIGINT, dst BIGINT)")
+        assert create_accounts(bench, text=False, filtered=False, with_node_table=False, ends=ends) == 3
+        write_edge_ends(bench, arrays, ends)
+        arrays.finish_open()
+        assert numbers(arrays.file("edge_a")) == [0, 0, 1]
+        assert numbers(arrays.file("edge_b")) == [2, 1, 2]
 
 
 @pytest.mark.parametrize("self_loops", ["drop", "keep"])
@@ -63,8 +95,6 @@ def test_negative_integers_are_text(tmp_path: Path) -> None:
 
 
 def test_ends_go_through_a_file(tmp_path: Path) -> None:
-    ends = EndsFile(tmp_path / "ends")
-    ends.write(np.array([3, 1]))
-    ends.write(np.array([2]))
-    assert (ends.length, ends.mapped().tolist()) == (3, [3, 1, 2])
-    assert EndsFile(tmp_path / "nothing").mapped().tolist() == []
+    ends = ends_file(tmp_path / "ends", 3, 1, 2)
+    assert (ends.length, numbers(ends.file)) == (3, [3, 1, 2])
+    assert numbers(ends_file(tmp_path / "nothing").file) == []

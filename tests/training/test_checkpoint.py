@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
 from gtea.errors import ModelError
+from gtea.training import checkpoint
 from gtea.training.checkpoint import CHECKPOINT, TREES, TrainingProgress, TrainingState, load_module, save_module
 
 
@@ -54,6 +58,7 @@ def test_nothing_there_and_something_damaged(tmp_path: Path) -> None:
     step(first)
     first.progress = TrainingProgress(epoch=1, history=[{"epoch": 0, "loss": 0.5}])
     first.save(tmp_path)
+    assert state(0).load(tmp_path)
     path = tmp_path / CHECKPOINT
     whole = path.read_bytes()
     for damaged in (b"", whole[:5], whole[:-5], whole + b"0", whole.replace(b"sha256", b"sha512")):
@@ -82,6 +87,67 @@ def test_no_flipped_bit_goes_unnoticed(tmp_path: Path, bit: int) -> None:
                 load()
         file.write_bytes(whole)
         assert load()
+
+
+def test_a_link_a_folder_or_a_pipe_is_no_checkpoint(tmp_path: Path) -> None:
+    """A pipe would be a wait for ever."""
+    first = state(0)
+    step(first)
+    first.save(tmp_path)
+    path = tmp_path / CHECKPOINT
+    path.rename(tmp_path / "elsewhere")
+    for make in (lambda: path.symlink_to(tmp_path / "elsewhere"), path.mkdir, lambda: os.mkfifo(path)):
+        make()
+        with pytest.raises(ModelError, match=REFUSED):
+            state(0).load(tmp_path)
+        path.rmdir() if path.is_dir() else path.unlink()
+
+
+FORGED: dict[str, dict[str, Any]] = {
+    "an epoch that never ends": {"epoch": -(10**12)},
+    "an epoch without a row": {"epoch": 2},
+    "a best epoch to come": {"best_epoch": 1},
+    "no best epoch, but its weights": {"best_epoch": -1},
+    "text for a number": {"batch": "3"},
+    "a row that is none": {"history": [7]},
+}
+
+
+@pytest.mark.parametrize("change", FORGED.values(), ids=FORGED)
+def test_counters_that_can_not_be_are_refused_although_the_digest_fits(tmp_path: Path, change: dict[str, Any]) -> None:
+    first = state(0)
+    step(first)
+    first.best = {name: tensor.clone() for name, tensor in first.network.state_dict().items()}
+    first.progress = TrainingProgress(epoch=1, best_epoch=0, best_metric=1.0, history=[{"epoch": 0, "loss": 0.5}])
+    first.save(tmp_path)
+    assert state(0).load(tmp_path)
+    first.progress = replace(first.progress, **change)
+    first.save(tmp_path)
+    with pytest.raises(ModelError, match=REFUSED):
+        state(0).load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda tensors: {"9.step": torch.tensor(1.0)},
+        lambda tensors: {**tensors, "0.step": torch.ones(2)},
+        lambda tensors: {**tensors, "0.exp_avg": torch.ones(5)},
+        lambda tensors: {**tensors, "0.exp_avg": tensors["0.exp_avg"].double()},
+        lambda tensors: {"0.exp_avg": tensors["0.exp_avg"]},
+    ],
+)
+def test_an_optimiser_that_does_not_fit_the_network_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forge: Callable[[dict[str, torch.Tensor]], object]
+) -> None:
+    first = state(0)
+    step(first)
+    first.save(tmp_path)
+    part = checkpoint._part
+    assert state(0).load(tmp_path)
+    monkeypatch.setattr(checkpoint, "_part", lambda of, at: forge(part(of, at)) if at == "optimiser." else part(of, at))
+    with pytest.raises(ModelError, match=REFUSED):
+        state(0).load(tmp_path)
 
 
 def test_modules(tmp_path: Path) -> None:

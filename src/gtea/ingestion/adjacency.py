@@ -3,42 +3,54 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from gtea.ingestion.array_writer import ArrayFolder
-from gtea.ingestion.workbench import Workbench, zero_copy
+from gtea.ingestion.array_writer import ArrayFolder, ArrayWriter
+from gtea.ingestion.workbench import Workbench
+
+_CHUNK = 1 << 20
 
 
-def write_adjacency(
-    bench: Workbench,
-    arrays: ArrayFolder,
-    num_nodes: int,
-    a: NDArray[np.int32],
-    b: NDArray[np.int32],
-    first_time: NDArray[np.int64],
-) -> None:
-    """Write node_offset and the slot arrays. A self-loop gets one slot.
+def write_adjacency(bench: Workbench, arrays: ArrayFolder, num_nodes: int) -> None:
+    """Write node_offset and the slot arrays of the edges in ``arrays``. A self-loop gets one slot.
 
     With this order, a view finds the slots before its cut as a prefix by binary search, so a hub costs hardly more
-    than a leaf. DuckDB does the sort, so the edges may be many times larger than memory.
+    than a leaf. DuckDB does the sort, and the edges are read a part at a time: they may be many times larger than
+    memory.
     """
-    edges = pa.table({"a": zero_copy(a), "b": zero_copy(b), "first": zero_copy(first_time)})
-    bench.register("edge_arrays", edges)
-    bench.run("CREATE OR REPLACE TABLE edges AS SELECT * FROM edge_arrays")
+    bench.register_files("edge_arrays", {name: arrays.file(f"edge_{name}") for name in ("a", "b", "first_time")})
+    bench.run("CREATE OR REPLACE TABLE edges AS SELECT a, b, first_time AS first FROM edge_arrays")
     slots = """
         SELECT node, neighbour, edge, first FROM (
             SELECT a AS node, b AS neighbour, rowid AS edge, first FROM edges
             UNION ALL SELECT b, a, rowid, first FROM edges WHERE a <> b)
         ORDER BY node, first, edge"""
-    degrees = np.zeros(num_nodes, dtype=np.int64)
+    offsets = _OffsetWriter(arrays.open("node_offset"))
     writers = [arrays.open(name) for name in ("slot_neighbour", "slot_edge", "slot_first_time")]
     for batch in bench.stream(slots, "linking accounts"):
-        node = batch.column(0).to_numpy()
-        # The batch is ordered by node: count only the range of nodes that it spans.
-        low = int(node[0])
-        counts = np.bincount(node - low)
-        degrees[low : low + len(counts)] += counts
+        offsets.add(batch.column(0).to_numpy())
         for writer, column in zip(writers, batch.columns[1:], strict=True):
             writer.write(column.to_numpy())
-    arrays.write("node_offset", np.concatenate([[0], np.cumsum(degrees)]))
+    offsets.finish(num_nodes)
+
+
+class _OffsetWriter:
+    """Writes the number of slots before each node, while the nodes of the slots come by in order."""
+
+    def __init__(self, writer: ArrayWriter) -> None:
+        self._writer = writer
+        self._slots = 0
+
+    def add(self, node: NDArray[np.int64]) -> None:
+        """Note the nodes of the next slots."""
+        self._write_up_to(int(node[-1]) + 1, node)
+        self._slots += len(node)
+
+    def finish(self, num_nodes: int) -> None:
+        """Write the offsets of the remaining nodes, and the end of the last one."""
+        self._write_up_to(num_nodes + 1, np.zeros(0, np.int64))
+
+    def _write_up_to(self, stop: int, node: NDArray[np.int64]) -> None:
+        for start in range(self._writer.length, stop, _CHUNK):
+            wanted = np.arange(start, min(start + _CHUNK, stop))
+            self._writer.write(self._slots + np.searchsorted(node, wanted))

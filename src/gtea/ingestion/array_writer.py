@@ -6,8 +6,9 @@ import contextlib
 import hashlib
 import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -16,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.store.layout import DTYPES, STRING_TABLE
-from gtea.store.manifest import map_array
 from gtea.store.strings import StringTable
 
 _T = TypeVar("_T")
 
-# Blocks waiting to be written: enough to keep the thread busy, few enough to bound memory.
-_MAX_PENDING = 32
+# Bytes that wait to be written: enough to keep the thread busy, few enough to bound memory.
+_MAX_PENDING = 16 << 20
+
+_PART_ROWS = 1 << 18
 
 
 class ArrayWriter:
@@ -41,7 +43,7 @@ class ArrayWriter:
         """Append rows, converted to the file's dtype. The caller must not modify them afterwards."""
         block = np.ascontiguousarray(rows, dtype=self._dtype)
         self.length += len(block)
-        self._worker.do(self._append, block)
+        self._worker.do(self._append, block, size=block.nbytes)
 
     def close(self) -> Future[dict[str, Any]]:
         """Flush the file to disk. The result describes the file for the manifest."""
@@ -71,14 +73,18 @@ class _WriterThread:
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1)
-        self._pending: deque[Future[Any]] = deque()
+        self._pending: deque[tuple[Future[Any], int]] = deque()
+        self._bytes = 0
 
-    def do(self, work: Callable[..., _T], *arguments: Any) -> Future[_T]:
-        """Submit a task. Raises the exception of an earlier task that failed."""
-        while len(self._pending) > _MAX_PENDING:
-            self._pending.popleft().result()
+    def do(self, work: Callable[..., _T], *arguments: Any, size: int = 0) -> Future[_T]:
+        """Submit a task, with the bytes that it holds until it is done. Raises the exception of one that failed."""
+        while self._pending and (self._pending[0][0].done() or self._bytes + size > _MAX_PENDING):
+            earlier, its_size = self._pending.popleft()
+            earlier.result()
+            self._bytes -= its_size
         future = self._pool.submit(work, *arguments)
-        self._pending.append(future)
+        self._pending.append((future, size))
+        self._bytes += size
         return future
 
     def stop(self) -> None:
@@ -117,9 +123,10 @@ class ArrayFolder:
         for name in tuple(self._open):
             self._closed[name] = self._open.pop(name).close()
 
-    def read(self, name: str) -> NDArray[Any]:
-        """Map an array that has been finished."""
-        return map_array(self.folder, self._closed[name].result())
+    def file(self, name: str) -> NumbersFile:
+        """The file of an array that has been finished."""
+        described = self._closed[name].result()
+        return NumbersFile(self.folder / described["file"], np.dtype(described["dtype"]))
 
     def close(self) -> dict[str, dict[str, Any]]:
         """Flush all arrays to disk and describe them for the manifest."""
@@ -136,3 +143,17 @@ class ArrayFolder:
         for writer in self._open.values():
             with contextlib.suppress(OSError):  # on a full disk the last flush may fail, too
                 writer.abandon()
+
+
+@dataclass(frozen=True)
+class NumbersFile:
+    """A file of numbers, read a part at a time: what is read of a mapped file counts as memory of the process."""
+
+    path: Path
+    dtype: np.dtype[Any]
+
+    def parts(self) -> Iterator[NDArray[Any]]:
+        """The numbers, in order."""
+        with self.path.open("rb") as stream:
+            while len(part := np.fromfile(stream, self.dtype, _PART_ROWS)):
+                yield part

@@ -30,7 +30,7 @@ class BuiltEvents:
     first_time: int | None
     last_time: int | None
     duplicates: int
-    ends: tuple[NDArray[np.int64], NDArray[np.int64]]
+    ends: tuple[EndsFile, EndsFile]
     """The keys of the two ends of every edge."""
 
 
@@ -84,7 +84,7 @@ def write_events(bench: Workbench, arrays: ArrayFolder, shape: EventShape, relat
         extremes = [min([*extremes, int(t.min())]), max([*extremes, int(t.max())])]
     first, last = extremes or (None, None)
     ends = edges.finish()
-    return BuiltEvents(len(ends[0]), times.length, first, last, repeats.count, ends)
+    return BuiltEvents(ends[0].length, times.length, first, last, repeats.count, ends)
 
 
 class _EdgeWriter:
@@ -117,11 +117,11 @@ class _EdgeWriter:
         self._events += len(t)
         self._previous = int(lo[-1]), int(hi[-1]), int(t[-1])
 
-    def finish(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def finish(self) -> tuple[EndsFile, EndsFile]:
         self._offset.write(np.array([self._events]))
         if self._previous is not None:
             self._last.write(np.array([self._previous[2]]))
-        return self._lo.mapped(), self._hi.mapped()
+        return self._lo.finish(), self._hi.finish()
 
 
 def _rows(columns: Sequence[NDArray[np.generic]], length: int, dtype: type[np.generic]) -> NDArray[np.generic]:

@@ -127,8 +127,7 @@ def build_version(
         times, text = _read(bench, events, nodes, scans, schema, options, finest, ledger)
         built, num_nodes = _write(bench, arrays, schema, text, ledger, scratch)
         arrays.finish_open()
-        edge_arrays = [arrays.read(name) for name in ("edge_a", "edge_b", "edge_first_time")]
-        write_adjacency(bench, arrays, num_nodes, *edge_arrays)
+        write_adjacency(bench, arrays, num_nodes)
         sources = [scan.result().described for scan in scans]
         described = arrays.close()
     return Manifest(
@@ -212,7 +211,8 @@ def _write(
     built = write_events(bench, arrays, shape, "kept" if filtered else "keyed", scratch)
     arrays.finish_open()
     num_nodes = create_accounts(bench, text=text, filtered=filtered, with_node_table=with_nodes, ends=built.ends)
-    write_edge_ends(arrays, write_accounts(bench, arrays), built.ends)
+    write_accounts(bench, arrays)
+    write_edge_ends(bench, arrays, built.ends)
     if with_nodes and schema.node_columns is not None:
         num_features = len(schema.node_columns.features)
         ledger.nodes["without_table_row"] = write_node_features(bench, arrays, num_features)

@@ -7,7 +7,7 @@ gives every distinct id a key. In both cases accounts are numbered last, from th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +16,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gtea.errors import DataError
-from gtea.ingestion.array_writer import ArrayFolder
-from gtea.ingestion.workbench import Workbench, zero_copy
+from gtea.ingestion.array_writer import ArrayFolder, NumbersFile
+from gtea.ingestion.workbench import Workbench
 from gtea.store.layout import MAX_NODES, NODE_IDS
 from gtea.store.strings import table_of
 
-_CHUNK = 1 << 22
-_LARGEST_TABLE = 1 << 26
+_LARGEST_TABLE, _TABLE_SHARE = 1 << 26, 0.1
 
-# What an id takes in the hash table of a join, besides its text, and the share of memory for two such tables beside the
-# sort. Estimates: beyond them, the join is done one end at a time, which is slower and takes less.
+# What an id takes in the hash table of a join, besides its text; what a sort takes at least; and the share of the rest
+# for two such tables. Estimates: beyond them, the join is done one end at a time, which is slower and takes less.
 _KEY_BYTES = 64
 _LARGEST_SHARE = 0.4
+_SORT_BYTES = 64 << 20
 
 
 def integers_are_keys(bench: Workbench, id_type: str) -> bool:
@@ -38,18 +38,19 @@ def integers_are_keys(bench: Workbench, id_type: str) -> bool:
 
 
 def create_id_keys(bench: Workbench, *, with_node_table: bool) -> None:
-    """Create table ``id_keys(id, key)`` with every id in the input; keys increase in the canonical order."""
+    """Create view ``id_keys(id, key)`` with every id in the input; keys increase in the canonical order.
+
+    They are the positions in a sorted table. A window function would number them, too, but in memory.
+    """
     node_table = "UNION ALL SELECT DISTINCT id FROM clean_nodes" if with_node_table else ""
     bench.run(
         f"""CREATE TABLE distinct_ids AS SELECT DISTINCT id::VARCHAR AS id FROM (
             SELECT DISTINCT src AS id FROM clean UNION ALL SELECT DISTINCT dst FROM clean {node_table})""",
         "collecting accounts",
     )
-    bench.run(
-        "CREATE TABLE id_keys AS SELECT id, row_number() OVER (ORDER BY strlen(id), id) AS key FROM distinct_ids",
-        "ordering accounts",
-    )
+    bench.run("CREATE TABLE sorted_ids AS SELECT id FROM distinct_ids ORDER BY strlen(id), id", "ordering accounts")
     bench.run("DROP TABLE distinct_ids")
+    bench.run("CREATE VIEW id_keys AS SELECT id, rowid AS key FROM sorted_ids")
 
 
 def replace_ids_by_keys(bench: Workbench, events: str) -> str:
@@ -59,7 +60,7 @@ def replace_ids_by_keys(bench: Workbench, events: str) -> str:
     disk to make room for the sort. So if they need much of the memory, each end is joined on its own, before the sort.
     """
     (size,) = bench.row(f"SELECT 2 * coalesce(sum(strlen(id) + {_KEY_BYTES}), 0) FROM id_keys")
-    if size <= _LARGEST_SHARE * bench.limit:
+    if size <= _LARGEST_SHARE * (bench.limit - _SORT_BYTES):
         joins = "JOIN id_keys s ON e.src = s.id JOIN id_keys d ON e.dst = d.id"
         return f"(SELECT e.* REPLACE (s.key AS src, d.key AS dst) FROM {events} e {joins})"
     for end in ("src", "dst"):
@@ -74,12 +75,12 @@ def replace_ids_by_keys(bench: Workbench, events: str) -> str:
 
 
 def create_accounts(
-    bench: Workbench, *, text: bool, filtered: bool, with_node_table: bool, ends: Sequence[NDArray[np.int64]]
+    bench: Workbench, *, text: bool, filtered: bool, with_node_table: bool, ends: tuple[EndsFile, EndsFile]
 ) -> int:
-    """Create table ``accounts(id, key)`` of the accounts in the store, and return their number.
+    """Create view ``accounts(id, key)`` of the accounts in the store, and return their number.
 
     Args:
-        text: Whether there is a table ``id_keys``.
+        text: Whether there is a view ``id_keys``.
         filtered: Whether there is a table ``hubs`` of keys to leave out. Accounts that only lost their edges stay.
         ends: The keys of the edges' ends, far fewer than the events. Without filters they contain every integer id,
             except accounts that have only self-loops.
@@ -87,47 +88,56 @@ def create_accounts(
     if text:
         all_accounts = "SELECT id, key FROM id_keys"
     else:
-        bench.register("edge_ends", pa.table({"lo": zero_copy(ends[0]), "hi": zero_copy(ends[1])}))
-        parts = ["SELECT lo AS key FROM edge_ends", "SELECT hi FROM edge_ends", "SELECT src FROM clean WHERE src = dst"]
+        bench.register_files("low_ends", {"key": ends[0].file})
+        bench.register_files("high_ends", {"key": ends[1].file})
+        parts = ["SELECT key FROM low_ends", "SELECT key FROM high_ends", "SELECT src FROM clean WHERE src = dst"]
         if filtered:
             parts += ["SELECT src FROM clean", "SELECT dst FROM clean"]
         if with_node_table:
             parts.append("SELECT id FROM clean_nodes")
-        all_accounts = f"SELECT key AS id, key FROM (SELECT DISTINCT key FROM ({' UNION ALL '.join(parts)}))"
+        bench.run(f"CREATE TABLE keys AS SELECT DISTINCT key FROM ({' UNION ALL '.join(parts)})", "numbering accounts")
+        all_accounts = "SELECT key AS id, key FROM keys"
     without_hubs = "WHERE key NOT IN (SELECT key FROM hubs)" if filtered else ""
-    bench.run(f"CREATE TABLE accounts AS SELECT * FROM ({all_accounts}) {without_hubs}", "numbering accounts")
+    bench.run(f"CREATE VIEW accounts AS SELECT * FROM ({all_accounts}) {without_hubs}")
     count = int(bench.row("SELECT count(*) FROM accounts")[0])
     if count > MAX_NODES:
         raise DataError(f"accounts: a store holds at most {MAX_NODES:,} (got {count:,}). Split the data.")
     return count
 
 
-def write_accounts(bench: Workbench, arrays: ArrayFolder) -> NDArray[np.int64]:
-    """Write the account ids, and return their keys in order."""
-    keys = [batch.column(0).to_numpy() for batch in bench.stream("SELECT key FROM accounts ORDER BY key")]
+def write_accounts(bench: Workbench, arrays: ArrayFolder) -> None:
+    """Write the account ids, in the order of their keys."""
     write_string_query(bench, arrays, NODE_IDS, "SELECT id::VARCHAR FROM accounts ORDER BY key")
-    return np.concatenate([np.zeros(0, np.int64), *keys])
 
 
-def write_edge_ends(arrays: ArrayFolder, keys: NDArray[np.int64], ends: Sequence[NDArray[np.int64]]) -> None:
+def write_edge_ends(bench: Workbench, arrays: ArrayFolder, ends: tuple[EndsFile, EndsFile]) -> None:
     """Write both ends of every edge as node numbers: the position of the account's key."""
-    position = _position_lookup(keys)
+    position = _position_lookup(bench)
     for name, end in zip(("edge_a", "edge_b"), ends, strict=True):
         writer = arrays.open(name)
-        for start in range(0, len(end), _CHUNK):
-            writer.write(position(end[start : start + _CHUNK]))
+        for part in end.file.parts():
+            writer.write(position(part))
 
 
-def _position_lookup(keys: NDArray[np.int64]) -> Callable[[NDArray[np.int64]], NDArray[Any]]:
-    """A function that finds the positions of keys. If the range of keys is small, it uses a lookup table.
+def _position_lookup(bench: Workbench) -> Callable[[NDArray[np.int64]], NDArray[Any]]:
+    """A function that finds the positions of keys.
 
-    The table needs one read per key, a binary search about twenty.
+    Keys without gaps, those of text ids among them, are positions already. If the range of keys is small, a table is
+    used: it needs one read per key, a binary search about twenty.
     """
-    low = int(keys[0]) if len(keys) else 0
-    if not len(keys) or int(keys[-1]) - low >= _LARGEST_TABLE:
+    count, low, high = bench.row("SELECT count(*), coalesce(min(key), 0), coalesce(max(key), -1) FROM accounts")
+    size = high - low + 1
+    if size == count:
+        return lambda wanted: wanted - low
+    batches = bench.stream("SELECT key FROM accounts ORDER BY key")
+    if size > min(_LARGEST_TABLE, _TABLE_SHARE * bench.limit / 4):
+        keys = np.concatenate([batch.column(0).to_numpy() for batch in batches])
         return lambda wanted: np.searchsorted(keys, wanted)
-    table = np.zeros(int(keys[-1]) - low + 1, dtype=np.int32)
-    table[keys - low] = np.arange(len(keys))
+    table, filled = np.zeros(size, dtype=np.int32), 0
+    for batch in batches:
+        found = batch.column(0).to_numpy()
+        table[found - low] = np.arange(filled, filled + len(found))
+        filled += len(found)
     return lambda wanted: table[wanted - low]
 
 
@@ -148,7 +158,7 @@ class EndsFile:
     """The keys of one end of every edge, in a scratch file."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.file = NumbersFile(path, np.dtype(np.int64))
         self._stream = path.open("xb")
         self.length = 0
 
@@ -157,7 +167,7 @@ class EndsFile:
         self._stream.write(np.ascontiguousarray(keys, np.int64).data)
         self.length += len(keys)
 
-    def mapped(self) -> NDArray[np.int64]:
-        """Close the file and map its content."""
+    def finish(self) -> EndsFile:
+        """Close the file. It can be read now."""
         self._stream.close()
-        return np.memmap(self._path, np.int64, "r").view(np.ndarray) if self.length else np.zeros(0, np.int64)
+        return self

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.errors import DataError
+from gtea.errors import DataError, StoreError
 from gtea.ingestion.adjacency import write_adjacency
 from gtea.ingestion.array_writer import ArrayFolder, ArrayWriter
 from gtea.ingestion.duplicates import equal_groups
@@ -104,7 +104,8 @@ def merge(bench: Workbench, arrays: ArrayFolder, old: Store, new: Store, on_dupl
     arrays.write("edge_last_time", last)
     _interleave_events(arrays, old, fresh, positions, words, scale)
     nodes_without_row = _merge_node_features(arrays, old, new, old_nodes, new_nodes, len(accounts))
-    write_adjacency(bench, arrays, len(accounts), a, b, first)
+    arrays.finish_open()
+    write_adjacency(bench, arrays, len(accounts))
 
     redelivered = int(repeated.sum())
     duplicates = old.report["duplicates"] + new.report["duplicates"] + shared
@@ -142,7 +143,13 @@ def _merge_vocabularies(arrays: ArrayFolder, old: Store, new: Store) -> _Words:
 def _keys(store: Store, nodes: NDArray[np.int64]) -> NDArray[np.uint64]:
     """The edges' ends with the merged node numbers, as sortable keys. The maps are increasing and keep the order."""
     a, b = nodes[store.arrays.edge_a].astype(np.uint64), nodes[store.arrays.edge_b].astype(np.uint64)
-    return (a << np.uint64(32)) | b
+    keys = (a << np.uint64(32)) | b
+    if (keys[1:] <= keys[:-1]).any() or (np.diff(store.arrays.edge_offset) <= 0).any():
+        raise StoreError(
+            f"{store.path}: is damaged: edges must be distinct, in order and have events. Check the store with gtea "
+            "verify; restore it from a backup or ingest again."
+        )
+    return keys
 
 
 def _recoded(categories: NDArray[np.int32], words: _Words, side: int) -> NDArray[np.int32]:

@@ -11,25 +11,34 @@ import contextlib
 import re
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import duckdb
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+import pyarrow.parquet as pq
 
 from gtea.errors import DataError, UsageError
+from gtea.ingestion.array_writer import NumbersFile
 from gtea.runtime.disk_errors import disk_error
 from gtea.runtime.progress import Progress, no_progress
 
-# DuckDB's limit covers its own buffers. The rest of the budget is for Arrow batches in flight and the
-# interpreter; the share was measured on 60 M events (benchmarks/bench_ingest.py).
+# DuckDB's limit covers its own buffers. The rest is for the interpreter and the libraries (150 MB), for batches on
+# their way to the files, and for what DuckDB takes beside its buffers. Measured on 5 and 20 M events with text ids
+# (benchmarks/bench_ingest.py --text), and on 60 M with integers.
+_BESIDE_DUCKDB = 250_000_000
 _DUCKDB_SHARE = 0.7
 
-_SMALLEST_BUDGET = 256 * 2**20
+# With less than 100 MB for DuckDB, a sort of text ids can fail, whatever spills.
+_SMALLEST_BUDGET = 384_000_000
+
+# Each thread reads, sorts and joins in buffers of its own, and holds a row group of a Parquet file.
+_PER_THREAD = 64_000_000
+
+# Freed memory is given back to the system at once, so that it is there for another purpose.
+_KEPT_WHEN_FREED = "8MB"
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30}
 
@@ -45,7 +54,10 @@ def parse_memory(text: str) -> int:
         raise UsageError(f"--memory: must be a size such as 4GB or 512MiB (got {text!r}). Try 4GB.")
     size = int(float(match[1]) * _UNITS[match[2]])
     if size < _SMALLEST_BUDGET:
-        raise UsageError(f"--memory: must be at least 256MiB (got {text!r}). Try 4GB.")
+        raise UsageError(
+            f"--memory: must be at least {_SMALLEST_BUDGET // 10**6}MB, of which the libraries take 150 "
+            f"(got {text!r}). Try 4GB."
+        )
     return size
 
 
@@ -59,10 +71,16 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def zero_copy(array: NDArray[Any]) -> pa.Array:
-    """A NumPy array, in memory or mapped, as an Arrow array. Nothing is copied."""
-    kind = pa.from_numpy_dtype(array.dtype)
-    return pa.Array.from_buffers(kind, len(array), [None, pa.py_buffer(np.ascontiguousarray(array))])
+def largest_row_group(path: Path) -> int:
+    """The bytes of the largest row group of a Parquet file, which is read as a whole; 0 if it is no Parquet file."""
+    try:
+        groups = pq.read_metadata(path)
+    except UNREADABLE:
+        return 0
+    sizes = (groups.row_group(number) for number in range(groups.num_row_groups))
+    return max(
+        (sum(group.column(i).total_compressed_size for i in range(group.num_columns)) for group in sizes), default=0
+    )
 
 
 class Workbench:
@@ -77,14 +95,20 @@ class Workbench:
         progress: Progress = no_progress,
     ) -> None:
         self._progress = progress
-        self.limit = int(parse_memory(memory) * _DUCKDB_SHARE)
+        budget = parse_memory(memory)
+        self.limit = min(int(budget * _DUCKDB_SHARE), budget - _BESIDE_DUCKDB)
         """Bytes of DuckDB's own buffers. What needs more goes to disk."""
+        per_thread = self._need_of_thread(inputs, memory)
         self._aliases: tempfile.TemporaryDirectory[str] | None = None
         self._reachable = {path: self._alias(path, number) for number, path in enumerate(inputs)}
         self._connection = duckdb.connect(str(folder / "work.duckdb"))
+        (cores,) = self.row("SELECT current_setting('threads')")
         allowed = ", ".join(literal(str(path)) for path in self._reachable.values())
         for setting in (
             f"SET memory_limit = '{self.limit}B'",
+            f"SET threads = {max(1, min(cores, self.limit // per_thread))}",
+            f"SET allocator_flush_threshold = '{_KEPT_WHEN_FREED}'",
+            f"SET allocator_bulk_deallocation_flush_threshold = '{_KEPT_WHEN_FREED}'",
             f"SET temp_directory = {literal(str(folder / 'spill'))}",
             "SET enable_progress_bar = false",
             "SET autoinstall_known_extensions = false",
@@ -107,6 +131,18 @@ class Workbench:
         if self._aliases is not None:
             self._aliases.cleanup()
 
+    def _need_of_thread(self, inputs: Sequence[Path], memory: str) -> int:
+        """The bytes that a thread needs. Refuses a limit that is too small for even one."""
+        largest = max(((largest_row_group(path), path.name) for path in inputs), default=(0, ""))
+        needed = _PER_THREAD + largest[0]
+        if needed > self.limit:
+            least = max(needed + _BESIDE_DUCKDB, int(needed / _DUCKDB_SHARE))
+            raise UsageError(
+                f"--memory: must be at least {-(-least // 10**6)}MB for {largest[1]}, which has a row group of "
+                f"{largest[0] / 1e6:,.0f} MB (got {memory!r}). Pass more, or write the file with smaller row groups."
+            )
+        return needed
+
     def reachable(self, path: Path) -> Path:
         """The path under which SQL can open a declared input."""
         return self._reachable[path]
@@ -124,6 +160,14 @@ class Workbench:
     def register(self, name: str, data: pa.Table | pa.RecordBatchReader) -> None:
         """Make Arrow data visible to SQL as a table. Nothing is copied."""
         self._connection.register(name, data)
+
+    def register_files(self, name: str, columns: Mapping[str, NumbersFile]) -> None:
+        """Make files of numbers visible to SQL as the columns of a table. It can be read once, and is never held."""
+        schema = pa.schema([(column, pa.from_numpy_dtype(file.dtype)) for column, file in columns.items()])
+        parts = zip(*(file.parts() for file in columns.values()), strict=True)
+        self.register(
+            name, pa.RecordBatchReader.from_batches(schema, (pa.record_batch(list(part), schema) for part in parts))
+        )
 
     def run(self, sql: str, stage: str = "", *, source: str = "") -> None:
         """Execute a statement and discard its result.
@@ -143,7 +187,7 @@ class Workbench:
         """The only row of a result. ``source`` is the name of the input that is read, if any."""
         return self.rows(sql, source=source)[0]
 
-    def stream(self, sql: str, stage: str = "", batch_rows: int = 1 << 19) -> Iterator[pa.RecordBatch]:
+    def stream(self, sql: str, stage: str = "", batch_rows: int = 1 << 16) -> Iterator[pa.RecordBatch]:
         """Stream a result in batches, in order, with only a few batches in memory at a time."""
         with _translated_errors():
             with self._polled(stage):

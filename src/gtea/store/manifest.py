@@ -184,6 +184,8 @@ def _faults(content: dict[str, Any]) -> Iterator[str]:
     report = content["data_report"]
     if report["rows_in"] != report["rows_kept"] + sum(report["dropped"].values()):
         yield "data_report must have as many rows in as rows kept and dropped"
+    if report["rows_kept"] != counts["events"]:
+        yield f"data_report must have kept as many rows as there are events (got {report['rows_kept']})"
 
 
 def _array_faults(arrays: dict[str, Any], counts: dict[str, int], schema: dict[str, Any]) -> Iterator[str]:

@@ -51,9 +51,17 @@ def writing(store: Path) -> Iterator[Path]:
     """Lock a store for writing and yield a scratch folder inside it. Only one process can hold the lock."""
     busy = StoreError(f"{store}: another gtea process is writing to it. Wait until it has finished.")
     with locked(store, busy):
+        require_report_file(store)
         _sweep(store)
         with draft_folder(store / _SCRATCH) as scratch:
             yield scratch
+
+
+def require_report_file(store: Path) -> None:
+    """Refuse a store in which something else stands where the data report goes: the new version is published first."""
+    report = store / REPORT
+    if not report.is_symlink() and report.exists() and not report.is_file():
+        raise StoreError(f"{report}: must be a file (got a folder, a pipe or a device). Delete it, and verify again.")
 
 
 def publish(store: Path, built: Path, manifest: Manifest) -> None:

@@ -84,7 +84,7 @@ class StringTable:
         return self.data[self.offsets[number] : self.offsets[number + 1]].tobytes()
 
 
-def _damaged(error: Exception) -> StoreError:
+def _damaged(error: Exception | str) -> StoreError:
     return StoreError(
         f"a table of strings is damaged ({error}). Check the store with gtea verify; restore it from a backup or "
         "ingest again."
@@ -94,7 +94,10 @@ def _damaged(error: Exception) -> StoreError:
 def merge_tables(old: StringTable, new: StringTable) -> tuple[StringTable, NDArray[np.int64], NDArray[np.int64]]:
     """The union of two tables, and for each table the new numbers of its strings. Both maps are increasing."""
     table = table_from([old.to_arrow(), new.to_arrow()])
-    return table, table.find_many(old.to_arrow()), table.find_many(new.to_arrow())
+    maps = table.find_many(old.to_arrow()), table.find_many(new.to_arrow())
+    if any((np.diff(numbers) <= 0).any() for numbers in maps):
+        raise _damaged("its strings must be distinct and in order")
+    return table, *maps
 
 
 def table_from(columns: Sequence[pa.LargeStringArray]) -> StringTable:

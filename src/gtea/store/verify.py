@@ -16,6 +16,7 @@ from gtea.runtime.files import write_json
 from gtea.runtime.plain_files import read_plain
 from gtea.store.integrity import digest_faults
 from gtea.store.manifest import REPORT, Manifest, read_manifest
+from gtea.store.publish import require_report_file
 from gtea.store.store import Store
 from gtea.store.strings import StringTable
 
@@ -25,6 +26,7 @@ _CHUNK = 1 << 22
 def verify(path: Path, progress: Callable[[str, float | None], None]) -> list[str]:
     """Return the faults of a store, one line for each. An empty list means that the store is intact."""
     manifest = read_manifest(path)
+    require_report_file(path)
     faults: list[str] = []
     for done, (name, described) in enumerate(manifest.arrays.items()):
         progress("checking digests", done / len(manifest.arrays))

@@ -22,10 +22,23 @@ from torch import Tensor, nn
 
 from gtea.errors import ModelError
 from gtea.runtime.files import atomic_write
+from gtea.runtime.json_shape import Natural, Number, ObjectOf, misshapen
+from gtea.runtime.plain_files import NotPlainError, read_plain
 
 CHECKPOINT = "checkpoint.safetensors"
 TREES = "trees.safetensors"
+_MAX_BYTES = 1 << 32
 _NO_DIGEST = b"0" * 64
+_COUNTERS = {
+    "epoch": Natural,
+    "batch": Natural,
+    "loss_sum": Number,
+    "num_examples": Natural,
+    "best_epoch": int,
+    "best_metric": Number,
+    "history": [ObjectOf({"epoch": Natural, "loss": Number}, others=object)],
+    "finished": bool,
+}
 
 
 @dataclass(frozen=True)
@@ -78,15 +91,16 @@ class TrainingState:
             content = _read(path)
             if content is None:
                 return False
-            tensors, progress = load(content), TrainingProgress(**json.loads(_metadata(content)["progress"]))
-            self.network.load_state_dict(_part(tensors, "network."))
-            self.best = _part(tensors, "best.")
-            state: dict[int, dict[str, Tensor]] = {}
-            for name, tensor in _part(tensors, "optimiser.").items():
-                number, _, key = name.partition(".")
-                state.setdefault(int(number), {})[key] = tensor
+            tensors, progress = load(content), _progress(_metadata(content)["progress"])
+            best, network = _part(tensors, "best."), _part(tensors, "network.")
+            if bool(best) != (progress.best_epoch >= 0):
+                raise ValueError("there must be best weights if there is a best epoch")
+            if best:
+                self.network.load_state_dict(best)  # it is the one that can tell whether they fit
+            self.network.load_state_dict(network)
+            state = _optimiser_state(_part(tensors, "optimiser."), self.optimiser)
             self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": state})
-            self.progress = progress
+            self.best, self.progress = best, progress
         return True
 
 
@@ -105,6 +119,33 @@ def load_module(module: nn.Module, path: Path) -> bool:
     return True
 
 
+def _progress(text: str) -> TrainingProgress:
+    """The counters. Nonsense would train for ever: an epoch far below 0 never reaches the last one."""
+    content = json.loads(text)
+    fault = misshapen(content, _COUNTERS, "progress")
+    if fault is None and not len(content["history"]) == content["epoch"] > content["best_epoch"] >= -1:
+        fault = "progress must have a row for each epoch, and a best epoch among them"
+    if fault is not None:
+        raise ValueError(fault)
+    return TrainingProgress(**content)
+
+
+def _optimiser_state(tensors: dict[str, Tensor], optimiser: torch.optim.Optimizer) -> dict[int, dict[str, Tensor]]:
+    """The state of each parameter, by its number: Adam has two tensors of the parameter's shape, and counts steps."""
+    parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        number, _, key = name.partition(".")
+        if number not in {str(place) for place in range(len(parameters))}:
+            raise ValueError(f"optimiser.{name} must belong to a parameter")
+        if tensor.dtype != torch.float32 or tensor.shape != (() if key == "step" else parameters[int(number)].shape):
+            raise ValueError(f"optimiser.{name} must be float32 of the shape of its parameter")
+        state.setdefault(int(number), {})[key] = tensor
+    if any(set(values) != {"step", "exp_avg", "exp_avg_sq"} for values in state.values()):
+        raise ValueError("the optimiser must have step, exp_avg and exp_avg_sq of a parameter")
+    return state
+
+
 def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
@@ -121,7 +162,7 @@ def _write(path: Path, tensors: dict[str, Tensor], **metadata: str) -> None:
 def _read(path: Path) -> bytes | None:
     """Return the content of a file of ``_write``, or None if there is none. Raises ValueError if it was changed."""
     try:
-        content = path.read_bytes()
+        content = read_plain(path.parent, path.name, _MAX_BYTES, through_link=True)
     except FileNotFoundError:
         return None
     digest = str(_metadata(content)["sha256"]).encode()
@@ -135,7 +176,16 @@ def _reading(path: Path) -> Iterator[None]:
     """Say what to do about a file that can't be used. Damage can make any step of reading it fail."""
     try:
         yield
-    except (SafetensorError, ArithmeticError, LookupError, RuntimeError, TypeError, ValueError, struct.error) as error:
+    except (
+        NotPlainError,
+        SafetensorError,
+        ArithmeticError,
+        LookupError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+        struct.error,
+    ) as error:
         raise ModelError(
             f"{path}: was changed, truncated, or written by an earlier gtea ({error}). "
             "Delete it and resume again: what was in it is computed again."
