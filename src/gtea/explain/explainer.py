@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from gtea.errors import UsageError
-from gtea.explain.effect import NUM_JOINT, AccountEffects, EffectModel, Effects, Replay, Scored
+from gtea.explain.effect import AccountEffects, EffectModel, Effects, Replay
 from gtea.explain.explanation import (
     BurstEffect,
     Counterparty,
@@ -24,6 +24,7 @@ from gtea.explain.explanation import (
     log_odds,
 )
 from gtea.explain.own_statistics import AccountPopulation, MedianInputs, statistic_effects
+from gtea.explain.scored import NUM_JOINT, Scored
 from gtea.explain.what_if import Removal, SearchLimits, is_alert, smallest_removal
 from gtea.models.model_folder import load_model
 from gtea.scoring.edge_cache import model_digest
@@ -114,6 +115,7 @@ class Explainer:
             zero_weight=ZeroWeight(int(np.count_nonzero(self.weights(scored.effects) == 0))),
             own_statistics=self._own_statistics(scored, nodes[0]),
             what_if=what_if,
+            removed=tuple(self.store.account(int(scored.effects.partners[i])) for i in strongest[:num]),
             removal_curve=tuple(scored.scores([strongest[: i + 1] for i in range(num)]).tolist()),
             random_curve=self._random_curve(scored, num),
             model_digest=self._model_digest,
