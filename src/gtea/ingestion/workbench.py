@@ -81,6 +81,7 @@ class Workbench:
         """Bytes of DuckDB's own buffers. What needs more goes to disk."""
         self._aliases: tempfile.TemporaryDirectory[str] | None = None
         self._reachable = {path: self._alias(path, number) for number, path in enumerate(inputs)}
+        self._kept = contextlib.ExitStack()
         self._connection = duckdb.connect(str(folder / "work.duckdb"))
         allowed = ", ".join(literal(str(path)) for path in self._reachable.values())
         for setting in (
@@ -104,8 +105,13 @@ class Workbench:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._connection.close()
+        self._kept.close()
         if self._aliases is not None:
             self._aliases.cleanup()
+
+    def keep(self, context: contextlib.AbstractContextManager[Any]) -> Any:
+        """Enter a context that an input needs until the workbench is closed."""
+        return self._kept.enter_context(context)
 
     def reachable(self, path: Path) -> Path:
         """The path under which SQL can open a declared input."""
