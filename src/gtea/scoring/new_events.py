@@ -47,6 +47,13 @@ class NewEvents:
         _, stop = self.view.event_ranges(edges)
         return first, stop
 
+    def rows(self) -> NDArray[np.int64]:
+        """The rows of the new events in the arrays of events."""
+        first, stop = self._ranges
+        lengths = stop - first
+        begins = np.cumsum(lengths) - lengths
+        return np.asarray(np.repeat(first - begins, lengths) + np.arange(int(lengths.sum())))
+
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """The number of new events of each account."""
