@@ -45,7 +45,7 @@ class ChangesSummary(TypedDict):
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredAccounts:
     """Today's scores, in the order of their table."""
 
     nodes: NDArray[np.int64]
@@ -56,7 +56,7 @@ class Scored:
 
 
 def changes_since(
-    view: View, now: Scored, before: PreviousScores, min_change: float, out: str
+    view: View, now: ScoredAccounts, before: PreviousScores, min_change: float, out: str
 ) -> tuple[pa.Table, ChangesSummary]:
     """The table of changed accounts, the most suspicious first, and its summary.
 
@@ -121,7 +121,7 @@ def _late_events(events: NewEvents, before: PreviousScores) -> NDArray[np.int64]
 
 def _table(
     view: View,
-    now: Scored,
+    now: ScoredAccounts,
     before: PreviousScores,
     events: NewEvents,
     late: NDArray[np.int64] | None,

@@ -18,7 +18,7 @@ from gtea.scoring.new_events import count_events
 from gtea.scoring.options import EXACT, ScoringOptions
 from gtea.scoring.prevalence import for_prevalence
 from gtea.scoring.previous_scores import ScoresOrigin, read_previous
-from gtea.scoring.score_changes import ChangesSummary, Scored, changes_since
+from gtea.scoring.score_changes import ChangesSummary, ScoredAccounts, changes_since
 from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.scoring.table_output import TableOutput
 from gtea.store.store import Store
@@ -109,7 +109,7 @@ def score_accounts(
     changes: tuple[pa.Table, ChangesSummary] | tuple[None, None] = (None, None)
     if before is not None and since is not None:
         alerts = None if ready.threshold is None else np.asarray(table["alert"])
-        now = Scored(nodes[order], np.asarray(table["score"]), alerts, active[order], digest)
+        now = ScoredAccounts(nodes[order], np.asarray(table["score"]), alerts, active[order], digest)
         changes = changes_since(view, now, before, since.min_change, output.changes_name)
     table = ScoresOrigin(view.cut, opened.unit, digest, asked is None).attach(table)
     output.write(table, changes[0])
