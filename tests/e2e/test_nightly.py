@@ -149,7 +149,9 @@ def test_a_step_that_fails_is_named_and_its_code_returned(run: Run, tmp_path: Pa
 
 
 def test_a_crossed_limit_is_code_6_and_everything_is_there(run: Run, tmp_path: Path) -> None:
-    done = run(NIGHT, GTEA_MONITOR="--days 2 --max-alerts 0 --max-alert-ratio none --checked-days 2")
+    accounts = [f"A{number:07},{'illicit' if number else 'normal'}" for number in range(80)]
+    (tmp_path / "bank" / "came_in.csv").write_text("\n".join(["account,label", *accounts]))
+    done = run(NIGHT, GTEA_LABELS="came_in.csv")
     assert (done.returncode, "outside of a limit" in done.stderr) == (6, True), done.stderr
     assert (tmp_path / "bank" / "out" / NIGHT / "monitor" / "index.html").exists()
 
