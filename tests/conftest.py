@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests import shapes
+from tests.postgres import Postgres, programs, serving_postgres
 from tests.web import Home, serving
 
 from gtea.cli.main import main
@@ -152,4 +153,18 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
     """A web server on this machine that can be told to misbehave."""
     monkeypatch.setenv("no_proxy", "*")
     with serving() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A real PostgreSQL server. Without one, tests are skipped; with GTEA_POSTGRES=on they fail."""
+    place = programs()
+    if place is None:
+        reason = "no PostgreSQL: apt-get install postgresql"
+        if os.environ.get("GTEA_POSTGRES") == "on":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    pytest.importorskip("adbc_driver_postgresql", reason="the extra [db] is not installed")
+    with serving_postgres(place) as server:
         yield server

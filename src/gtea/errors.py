@@ -4,7 +4,8 @@
     ├── UsageError      2     the command or call is invalid
     ├── DataError       3     the events, nodes or labels can't be used as they are
     ├── StoreError      4     a store on disk is missing, damaged, locked, or of another version
-    └── ModelError      5     a model on disk is missing, damaged, or doesn't fit the store
+    ├── ModelError      5     a model on disk is missing, damaged, or doesn't fit the store
+    └── LimitError      6     a monitored model is outside of its limits; what was found is written
 
 A message has the form ``subject: rule (got value). Remedy.`` One of several lines is given line by line: a line break
 within a line is part of a value, and must not look like one of ours. The command line prints the message and exits with
@@ -46,3 +47,9 @@ class ModelError(GteaError):
     """A model is missing, damaged, of a version that can't be read, or doesn't fit the data."""
 
     exit_code = 5
+
+
+class LimitError(GteaError):
+    """A monitored model is outside of its limits. Nothing failed: the page and the figures are written."""
+
+    exit_code = 6

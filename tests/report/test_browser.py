@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.monitoring.test_monitor_page import record
 from tests.report.conftest import SmallReport
 from tests.report.hostile_ids import HOSTILE
 from tests.report.made_up import busy_store, made_up_case
 
+from gtea.monitoring.monitor_page import render_monitor
 from gtea.report.case import Case
 from gtea.report.case_page import render_case
 from gtea.report.case_writer import write_text
@@ -204,3 +206,19 @@ def test_five_thousand_counterparties_are_all_there(visit: Visit, tmp_path: Path
     account = page.locator("#rest tbody tr").nth(4_000).locator("td").first.inner_text()
     page.locator("#filter").fill(account)
     assert page.locator("#rest tbody tr:visible").count() == 1
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_of_a_monitored_model(visit: Visit, axe: str, tmp_path: Path, scheme: str) -> None:
+    write_text(tmp_path / "index.html", render_monitor(record()))
+    page = visit(tmp_path / "index.html", color_scheme=scheme)
+    assert violations(page, axe) == []
+
+
+def test_the_page_of_a_monitored_model_needs_no_script_and_prints(visit: Visit, tmp_path: Path) -> None:
+    write_text(tmp_path / "index.html", render_monitor(record()))
+    for width in (400, 1400):
+        page = visit(tmp_path / "index.html", java_script_enabled=False, viewport={"width": width, "height": 900})
+        assert "limits crossed" in page.title()
+        assert page.locator(".by-day").count() == 3
+        assert len(page.pdf(format="A4")) > 10_000

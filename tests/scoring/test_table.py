@@ -43,7 +43,7 @@ def test_accounts_from_the_highest_score_to_the_lowest(shops: tuple[Store, Path]
     store, model = shops
     done = score_accounts(model, store.path, tmp_path / "scores.parquet", device=CPU)
     table = pq.read_table(tmp_path / "scores.parquet")
-    assert table.column_names == ["account", "score", "rank", "p_small", "p_big", "alert", "active"]
+    assert table.column_names == ["account", "score", "rank", "p_small", "p_big", "alert", "active", "events"]
     assert table["active"].to_pylist() == [True] * len(table)
     assert done["inactive"] == 0
     assert done["accounts"] == len(table) == store.num_nodes

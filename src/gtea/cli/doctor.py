@@ -18,11 +18,17 @@ from gtea.cli.terminal import print_json, say
 from gtea.errors import UsageError
 
 _CORE = ("click", "duckdb", "numba", "numpy", "pyarrow", "rich", "safetensors", "sklearn", "torch")
-_DISTRIBUTIONS = {"gtea_kernels": "gtea-kernels", "sklearn": "scikit-learn", "torch_geometric": "torch-geometric"}
+_DISTRIBUTIONS = {
+    "adbc_driver_postgresql": "adbc-driver-postgresql",
+    "gtea_kernels": "gtea-kernels",
+    "sklearn": "scikit-learn",
+    "torch_geometric": "torch-geometric",
+}
 # Module -> what it is for and how to get it.
 _OPTIONAL = {
     "gtea_kernels": ("compiled LSTM, several times faster on CPUs", "pip install 'gtea[kernels]'"),
     "torch_geometric": ("PyG interop", "pip install 'gtea[pyg]'"),
+    "adbc_driver_postgresql": ("events from PostgreSQL and SQLite, scores back", "pip install 'gtea[db]'"),
     "pandas": ("pandas frames in and out", "pip install 'gtea[pandas]'"),
     "polars": ("polars frames in and out", "pip install 'gtea[polars]'"),
     "optuna": ("gtea tune --search tpe", "pip install 'gtea[tune]'"),

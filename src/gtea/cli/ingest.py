@@ -7,11 +7,12 @@ from typing import Any
 import click
 
 from gtea.cli.bars import progress_bar
-from gtea.cli.output import any_date_option, bad_rows_option, json_option, memory_option, names_option
+from gtea.cli.output import any_date_option, bad_rows_option, json_option, memory_option, names_option, query_option
 
 
 @click.command("ingest")
 @click.argument("files", nargs=-1, required=True)
+@query_option
 @click.option("--src", metavar="COL", help="Column of the account that sends.")
 @click.option("--dst", metavar="COL", help="Column of the account that receives.")
 @click.option("--time", metavar="COL", help="Column of the time: numbers, ISO 8601 text or timestamps.")
@@ -62,15 +63,17 @@ from gtea.cli.output import any_date_option, bad_rows_option, json_option, memor
 def command(files: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Read events from FILES into a store.
 
-    FILES are CSV, TSV (both may be gzipped) or Parquet, or globs of them, read in the order given. Account ids are
-    kept exactly as written: 00123, 0123 and 123 are three accounts. Every dropped row is counted in
-    STORE/data_report.json.
+    FILES are CSV, TSV (both may be gzipped) or Parquet, or globs of them, read in the order given, or the address of a
+    database with --query. Account ids are kept exactly as written: 00123, 0123 and 123 are three accounts. Every
+    dropped row is counted in STORE/data_report.json.
 
     \b
       gtea ingest payments.csv --src payer --dst payee --time timestamp --features amount --out payments.store
       gtea ingest 'daily/*.parquet' --src from --dst to --time day --time-unit days --out daily.store
       gtea ingest wikipedia.csv.gz --format jodie --out wikipedia.store
       gtea ingest sx-mathoverflow.txt.gz --format snap --out mathoverflow.store
+      gtea ingest postgresql://reader@db.bank/core --query 'SELECT payer, payee, booked, amount FROM payments' \\
+           --src payer --dst payee --time booked --features amount --out payments.store
     """
     from gtea.cli.info import show
     from gtea.ingestion.ingest import ingest

@@ -1,6 +1,7 @@
 """Entry point: runs a command and turns failures into a message and an exit code.
 
-Exit codes: 0 done; 1 a check found faults, or a bug; 2 usage; 3 data; 4 store or disk; 5 model; 130 interrupted.
+Exit codes: 0 done; 1 a check found faults, or a bug; 2 usage; 3 data; 4 store or disk; 5 model; 6 a limit is crossed;
+130 interrupted.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ _COMMANDS = {
     "score": ("gtea.cli.score", "Score and rank accounts or pairs with a model."),
     "explain": ("gtea.cli.explain", "Explain the score of an account or a pair."),
     "report": ("gtea.cli.report", "Write a page for each of the most suspicious accounts, and an index."),
+    "monitor": ("gtea.cli.monitor", "Compare a model's latest days with those before its training."),
     "datasets": ("gtea.cli.datasets", "List, fetch and prepare public data sets."),
     "reproduce": ("gtea.cli.reproduce", "Reproduce the paper's tables and figures, or make them for your own data."),
     "synth": ("gtea.cli.synth", "Generate synthetic payments."),

@@ -33,6 +33,9 @@ spreadsheet_option = click.option(
     is_flag=True,
     help="CSV for a spreadsheet: put a quote before text that it would take for a formula. Such ids no longer join.",
 )
+query_option = click.option(
+    "--query", metavar="SQL", help="Read the result of this query; FILES is then postgresql://... or sqlite:///file."
+)
 cache_option = click.option(
     "--cache", metavar="DIR", help="Keep edge embeddings here, so that a killed run resumes and later runs reuse them."
 )

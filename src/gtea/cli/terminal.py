@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from gtea.runtime.printable import printable, shortened
+from gtea.runtime.printable import printable, shortened, without_passwords
 
 _LONGEST_CELL = 64
 _NOT_ASCII = re.compile(r"[^\n -~]")
@@ -21,12 +21,12 @@ _NOT_ASCII = re.compile(r"[^\n -~]")
 
 def say(*lines: str) -> None:
     """Print lines on standard output."""
-    click.echo("\n".join(map(printable, lines)))
+    click.echo("\n".join(map(_inert, lines)))
 
 
 def warn(*lines: str) -> None:
     """Print lines on standard error."""
-    click.echo("\n".join(map(printable, lines)), err=True)
+    click.echo("\n".join(map(_inert, lines)), err=True)
 
 
 def cell(name: str) -> str:
@@ -44,7 +44,11 @@ def ask(question: str, names: Sequence[str]) -> str:
 def print_json(content: object) -> None:
     """Print JSON, indented; letters of all languages as they are, all else that is not ASCII escaped."""
     text = json.dumps(content, indent=2, ensure_ascii=False)
-    click.echo(_NOT_ASCII.sub(_as_json, text))
+    click.echo(_NOT_ASCII.sub(_as_json, without_passwords(text)))
+
+
+def _inert(line: str) -> str:
+    return printable(without_passwords(line))
 
 
 def _as_json(found: re.Match[str]) -> str:
@@ -69,7 +73,7 @@ def _traceback(error: BaseException) -> Iterator[str]:
 
 def show_misuse(error: click.ClickException) -> None:
     """Print what click says about a command line. The lines of its message are its own, but for what was typed."""
-    vars(error).update(message=printable(error.message or ""))  # no setter is meant for it
+    vars(error).update(message=_inert(error.message or ""))  # no setter is meant for it
     error.show()
 
 

@@ -15,6 +15,9 @@ from gtea.ingestion.bad_rows import BadRows
 from gtea.ingestion.ingest import build_version
 from gtea.ingestion.ingest_request import Input, ReadOptions, as_list
 from gtea.ingestion.merge import Merged, OnDuplicate, merge
+from gtea.ingestion.query_result import DatabaseQuery, with_query
+from gtea.ingestion.sources import file_digest
+from gtea.ingestion.table_files import find_files
 from gtea.ingestion.workbench import Workbench
 from gtea.runtime.progress import Progress, no_progress
 from gtea.store.integrity import require_digests
@@ -34,6 +37,8 @@ def append(
     on_duplicate: OnDuplicate = "error",
     bad_rows: BadRows = "error",
     allow_any_date: bool = False,
+    query: str | None = None,
+    once: bool = False,
     memory: str = "4GB",
     progress: Progress = no_progress,
 ) -> Store:
@@ -46,7 +51,12 @@ def append(
         nodes: More rows of the node table, if the store was made with one.
         on_duplicate: What to do with events that the store already has, equal in every column: ``error`` stops,
             ``drop`` leaves them out, ``keep`` adds them as separate events.
+        query: The SQL to send, if the input is the address of a database.
+        once: Leave out files that the store names among its sources, with the same name and content, and queries
+            whose rows it has from the same database. What is named there is in the store: both are one write. Frames
+            have no digest and are always read.
     """
+    given, given_nodes = with_query(as_list(inputs), query), [] if nodes is None else as_list(nodes)
     path = Path(store).absolute()
     read_manifest(path)
     with writing(path) as scratch:
@@ -56,8 +66,14 @@ def append(
         old.require_bounds()  # an index below 0 would count from the end
         schema = Schema.from_json(old.manifest.schema)
         _check_appendable(schema, nodes is not None)
+        read_before = _deliveries(old.manifest.sources) if once else set()
+        given, given_nodes = _not_read(given, read_before), _not_read(given_nodes, read_before)
+        if not given:
+            return old
         options = ReadOptions(bad_rows, path.with_name(f"{path.name}.bad_rows.csv"), allow_any_date, memory, progress)
-        new = _build_delivery(scratch / "delivery", old, schema, as_list(inputs), nodes, options)
+        new = _build_delivery(scratch / "delivery", old, schema, given, given_nodes, options)
+        if isinstance(given[0], DatabaseQuery) and _deliveries(new.manifest.sources) <= read_before:
+            return old
         work = scratch / "merge"
         work.mkdir()
         with (
@@ -81,19 +97,34 @@ def _check_appendable(schema: Schema, with_nodes: bool) -> None:
         raise UsageError("--nodes: this store was made without a node table. Ingest again with --nodes.")
 
 
+def _deliveries(sources: Sequence[dict[str, Any]]) -> set[tuple[str, str]]:
+    """The name and the digest of each source that has one."""
+    return {(str(source["name"]), str(source["sha256"])) for source in sources if source.get("sha256")}
+
+
+def _not_read(inputs: Sequence[Input], before: set[tuple[str, str]]) -> list[Input]:
+    """The inputs without the files that were read before. A query is recognised by its rows, once they are read."""
+    if not before:
+        return list(inputs)
+    kept: list[Input] = []
+    for item in inputs:
+        files = find_files([item]) if isinstance(item, str | os.PathLike) else []
+        kept += [path for path in files if (path.name, file_digest(path)) not in before] if files else [item]
+    return kept
+
+
 def _build_delivery(
     folder: Path,
     old: Store,
     schema: Schema,
     inputs: Sequence[Input],
-    nodes: Input | Sequence[Input] | None,
+    nodes: Sequence[Input],
     options: ReadOptions,
 ) -> Store:
     """Build a small store of the new events, with a time unit at least as fine as the old store's."""
     folder.mkdir()
     finest: StoredUnit = "s" if old.unit == "step" else old.unit  # type: ignore[assignment]
-    node_inputs = [] if nodes is None else as_list(nodes)
-    manifest = build_version(folder, inputs, node_inputs, schema, options, "version", finest)
+    manifest = build_version(folder, inputs, nodes, schema, options, "version", finest)
     version = folder / "version"
     return Store(version, manifest, {name: map_array(version, array) for name, array in manifest.arrays.items()})
 

@@ -23,7 +23,8 @@ from gtea.ingestion.ingest_request import Input, ReadOptions, as_list, event_col
 from gtea.ingestion.keys import create_accounts, create_id_keys, integers_are_keys, write_accounts, write_edge_ends
 from gtea.ingestion.ledger import Ledger
 from gtea.ingestion.node_table import create_clean_nodes, write_node_features
-from gtea.ingestion.sources import Scan, Source, open_file, open_frame
+from gtea.ingestion.query_result import DatabaseQuery, with_query
+from gtea.ingestion.sources import Scan, Source, open_file, open_frame, open_query
 from gtea.ingestion.staging import check_events, common_id_type, create_clean_view, stage_events, stage_nodes
 from gtea.ingestion.table_files import find_files
 from gtea.ingestion.time_plan import TimePlan, check_time_options, plan_times
@@ -60,6 +61,7 @@ def ingest(
     min_events_per_edge: int = 0,
     max_degree: int = 0,
     overwrite: bool = False,
+    query: str | None = None,
     memory: str = "4GB",
     progress: Progress = no_progress,
 ) -> Store:
@@ -69,11 +71,15 @@ def ingest(
     atomically, and only if everything succeeded.
 
     Args:
-        inputs: File names, globs, or frames (pandas, polars, pyarrow, DuckDB, anything with an Arrow stream).
+        inputs: File names, globs, frames (pandas, polars, pyarrow, DuckDB, anything with an Arrow stream), or the
+            address of a database.
         labels: A labels file. It is not read into the store, but its columns are refused as features.
         overwrite: Replace an existing store at ``out``.
+        query: The SQL to send, if the input is the address of a database.
     """
-    declared = as_list(inputs)
+    declared = with_query(as_list(inputs), query)
+    if query is not None and (format != "auto" or delimiter):
+        raise UsageError("--format, --delimiter: are about files (got --query, too). Leave them out.")
     node_inputs = [] if nodes is None else as_list(nodes)
     columns = event_columns(declared, format, src, dst, time, tuple(features), tuple(categorical))
     label_columns = label_columns_of(labels, node_inputs)
@@ -128,7 +134,7 @@ def build_version(
         built, num_nodes = _write(bench, arrays, schema, text, ledger, scratch)
         arrays.finish_open()
         write_adjacency(bench, arrays, num_nodes)
-        sources = [scan.result().described for scan in scans]
+        sources = [source.described(scan.result()) for source, scan in zip((*events, *nodes), scans, strict=True)]
         described = arrays.close()
     return Manifest(
         folder=folder,
@@ -224,6 +230,9 @@ def _open_all(
 ) -> list[Source]:
     sources: list[Source] = []
     for item in inputs:
+        if isinstance(item, DatabaseQuery):
+            sources.append(open_query(bench, item, wanted))
+            continue
         if not isinstance(item, str | os.PathLike):
             sources.append(open_frame(bench, item, f"{kind} frame {len(sources) + 1}"))
             continue

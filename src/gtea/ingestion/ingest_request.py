@@ -19,7 +19,7 @@ from gtea.runtime.progress import Progress, no_progress
 from gtea.store.schema import EventColumns, Format, NodeColumns
 
 Input = str | os.PathLike[str] | object
-"""A file name, a glob, or a frame."""
+"""A file name, a glob, a frame, or the address of a database."""
 
 
 def as_list(inputs: Input | Sequence[Input]) -> list[Input]:

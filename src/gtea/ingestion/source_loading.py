@@ -37,6 +37,10 @@ def load(bench: Workbench, table: str, source: Source, scan: Future[Scan], value
     source.check_unchanged()
     staged = _count(bench, table) - start
     expected = staged if source.path is None else scan.result().rows
+    if source.query is not None and source.query.rows != staged:
+        raise DataError(
+            f"{source.name}: must give as many rows as it sent, {source.query.rows:,} (got {staged:,}). Run it again."
+        )
     if staged == expected:
         bench.run("COMMIT")
         return Loaded(source, start, staged)
@@ -57,7 +61,12 @@ def load(bench: Workbench, table: str, source: Source, scan: Future[Scan], value
 
 
 def _insert(bench: Workbench, table: str, source: Source, rows: str) -> None:
-    bench.run(f"INSERT INTO {table} {rows}", f"reading {source.name}", source=source.name)
+    try:
+        bench.run(f"INSERT INTO {table} {rows}", f"reading {source.name}", source=source.name)
+    except Exception as error:
+        if source.query is not None and source.query.error is not None:
+            raise source.query.error from None  # DuckDB has it in its own words
+        raise error
 
 
 def _count(bench: Workbench, table: str) -> int:

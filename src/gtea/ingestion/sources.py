@@ -1,4 +1,4 @@
-"""The inputs of an ingest as SQL relations: files, and frames passed in Python.
+"""The inputs of an ingest as SQL relations: files, queries, and frames passed in Python.
 
 A source has its column names and types, and the SQL to read it. DuckDB opens the files. Frames are read through the
 Arrow stream interface, which pandas, polars, pyarrow and DuckDB all support.
@@ -19,7 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gtea.errors import DataError, UsageError
+from gtea.ingestion.database_connection import connected
 from gtea.ingestion.pickles import refuse_pickle
+from gtea.ingestion.query_result import DatabaseQuery, QueryRows
 from gtea.ingestion.snap_files import WHOLE_LINES, read_snap_layout, split_lines
 from gtea.ingestion.table_files import CsvLayout, Record, RecordLayout, file_format, read_jodie_layout, read_layout
 from gtea.ingestion.workbench import UNREADABLE, Workbench, literal, quoted, unreadable
@@ -47,6 +49,8 @@ class Source:
     """Size and modification time of the file when it was opened. It must not change while it is read."""
     rows: int | None = None
     """The number of rows, if a Parquet file states it."""
+    query: QueryRows | None = None
+    """The rows of a query, if it is one."""
 
     def check_unchanged(self) -> None:
         """Raise an error if the file was changed while it was read."""
@@ -72,6 +76,10 @@ class Source:
             return Scan(described, self.rows)
         counter.finish()
         return Scan(described, counter.records - self.layout.header_records if counter.exact else None)
+
+    def described(self, scan: Scan) -> dict[str, Any]:
+        """For the manifest, once it was read: what can be said of its origin."""
+        return scan.described if self.query is None else self.query.described()
 
     def well_formed(self, bench: Workbench) -> str:
         """A relation like ``relation``, but of the records that Python's parser finds."""
@@ -130,6 +138,22 @@ def open_frame(bench: Workbench, frame: object, name: str) -> Source:
         raise DataError(f"{name}: can't be converted to Arrow ({first}). Give each column a single type.") from error
     bench.register(name, reader)
     return replace(_described(bench, name, quoted(name)), path=None)
+
+
+def open_query(bench: Workbench, given: DatabaseQuery, wanted: Sequence[str]) -> Source:
+    """Make a source of a query. The connection stays open as long as the workbench."""
+    rows = QueryRows(given)
+    reader = rows.reader(bench.keep(connected(rows.address)), wanted)
+    bench.register(rows.name, reader)
+    return replace(_described(bench, rows.name, quoted(rows.name)), query=rows)
+
+
+def file_digest(path: Path) -> str:
+    """The sha256 of a file, as its source is described with."""
+    sha256 = hashlib.sha256()
+    for block in _blocks(path, path.name, packed=False):
+        sha256.update(block)
+    return sha256.hexdigest()
 
 
 def _parquet(bench: Workbench, path: Path) -> Source:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from gtea.errors import DataError, UsageError
+from gtea.ingestion.database_address import refuse_address
 from gtea.ingestion.record_count import RecordCounter
 from gtea.store.schema import Format
 
@@ -258,6 +259,7 @@ def find_files(patterns: Sequence[str | os.PathLike[str]]) -> list[Path]:
     files: list[Path] = []
     for given in patterns:
         pattern = os.fspath(given)
+        refuse_address(pattern)
         # A name that exists is not expanded, so that "a[1].csv" needs no escaping.
         matches = [pattern] if Path(pattern).exists() else sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 (absolute patterns, too)
         if not matches:

@@ -101,6 +101,7 @@ class Workbench:
         per_thread = self._need_of_thread(inputs, memory)
         self._aliases: tempfile.TemporaryDirectory[str] | None = None
         self._reachable = {path: self._alias(path, number) for number, path in enumerate(inputs)}
+        self._kept = contextlib.ExitStack()
         self._connection = duckdb.connect(str(folder / "work.duckdb"))
         (cores,) = self.row("SELECT current_setting('threads')")
         allowed = ", ".join(literal(str(path)) for path in self._reachable.values())
@@ -128,8 +129,13 @@ class Workbench:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._connection.close()
+        self._kept.close()
         if self._aliases is not None:
             self._aliases.cleanup()
+
+    def keep(self, context: contextlib.AbstractContextManager[Any]) -> Any:
+        """Enter a context that an input needs until the workbench is closed."""
+        return self._kept.enter_context(context)
 
     def _need_of_thread(self, inputs: Sequence[Path], memory: str) -> int:
         """The bytes that a thread needs. Refuses a limit that is too small for even one."""

@@ -32,12 +32,18 @@ def render(template: str, content: dict[str, Any], data: dict[str, Any]) -> str:
     )
 
 
-def content_policy(style: str, script: str) -> str:
-    """A Content-Security-Policy that lets exactly this style and this script in."""
+def render_still(template: str, content: dict[str, Any]) -> str:
+    """A whole page without a script: one that shows figures and has nothing to operate."""
+    style = _asset("page.css")
     return (
-        f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; "
-        "base-uri 'none'; form-action 'none'"
+        _environment().get_template(template).render(**content, policy=content_policy(style), style=Markup(style))  # noqa: S704 (our own file)
     )
+
+
+def content_policy(style: str, script: str | None = None) -> str:
+    """A Content-Security-Policy that lets exactly this style and this script, or none, in."""
+    scripts = "" if script is None else f"script-src {_digest(script)}; "
+    return f"default-src 'none'; {scripts}style-src {_digest(style)}; base-uri 'none'; form-action 'none'"
 
 
 def page_data(content: dict[str, Any]) -> Markup:

@@ -13,6 +13,19 @@ _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
 )
 
+_PASSWORD = re.compile(r"(:/{1,2}[^\s/?#@:'\"]*:)[^\s/]*@|((?:^|[?&\s'\"])(?:ssl)?password=)[^\s&'\"]+")
+
+
+def without_passwords(text: str) -> str:
+    """The text with the password of every address in it replaced: ``postgresql://me:***@host/database``.
+
+    Code that knows an address never repeats its password. This is for what it can't know, such as a word that somebody
+    typed in the wrong place.
+    """
+    if ":/" not in text and "password=" not in text:
+        return text
+    return _PASSWORD.sub(lambda found: f"{found[1]}***@" if found[1] else f"{found[2]}***", text)
+
 
 def printable(text: str) -> str:
     r"""The text with control, format, direction and invisible characters spelt out, line breaks too: ``\n``."""

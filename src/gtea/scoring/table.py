@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NotRequired, TypedDict
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pacsv
-import pyarrow.parquet as pq
 import torch
 from numpy.typing import NDArray
 
 from gtea.errors import UsageError
 from gtea.models.model_folder import load_model
-from gtea.runtime.files import atomic_write
-from gtea.runtime.spreadsheet import spreadsheet_safe
+from gtea.scoring.edge_cache import model_digest
+from gtea.scoring.new_events import count_events
 from gtea.scoring.options import EXACT, ScoringOptions
 from gtea.scoring.prevalence import for_prevalence
+from gtea.scoring.previous_scores import ScoresOrigin, read_previous
+from gtea.scoring.score_changes import ChangesSummary, ScoredAccounts, changes_since
 from gtea.scoring.scorer import LinkModel, NodeModel
+from gtea.scoring.table_output import TableOutput
 from gtea.store.store import Store
 from gtea.store.view import View
 from gtea.tasks.accounts import read_accounts
@@ -47,17 +49,35 @@ class ScoreSummary(TypedDict):
     sampled: bool
     input: dict[str, Any]
     """What was read and left out, if accounts or pairs were given."""
+    changes: NotRequired[ChangesSummary]
+    """What changed since earlier scores, if some were given."""
+
+
+@dataclass(frozen=True)
+class Since:
+    """Earlier scores to compare with."""
+
+    path: str
+    as_of: str | None = None
+    """As of when they were made, for a file that doesn't say so."""
+    min_change: float = 0.01
+    """The smallest difference that counts."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.min_change <= 1:
+            raise UsageError(f"--min-change: must be between 0 and 1 (got {self.min_change:g}). Try 0.01.")
 
 
 def score_accounts(
     model: Path,
     store: Path,
-    out: Path,
+    out: str | Path,
     *,
     accounts: Any = None,
     as_of: str | None = None,
     unknown: Literal["error", "skip"] = "error",
     prevalence: float | None = None,
+    since: Since | None = None,
     options: ScoringOptions = EXACT,
     for_spreadsheets: bool = False,
     device: torch.device,
@@ -65,10 +85,14 @@ def score_accounts(
     """Score accounts and write the table; returns a summary and the first ten rows.
 
     Args:
+        out: A file that ends in .parquet or .csv, or the address of a database that ends in /table.
         prevalence: The share of positives in the population, if the labels were sampled.
+        since: Earlier scores: what changed is written beside the scores.
         for_spreadsheets: Whether ids and classes that look like formulas get a quote in front. Else they are exact.
     """
-    _require_suffix(out, for_spreadsheets)
+    output = TableOutput(out, for_spreadsheets=for_spreadsheets)
+    if since is not None and output.is_file(Path(since.path)):
+        raise UsageError(f"--since: must be another file than --out writes (got {since.path}). Keep scores by date.")
     saved = load_model(model)
     opened = Store.open(store)
     ready = NodeModel(saved if prevalence is None else for_prevalence(saved, prevalence), device)
@@ -76,12 +100,22 @@ def score_accounts(
     asked = None if accounts is None else read_accounts(accounts, opened, unknown=unknown)
     nodes = np.arange(opened.num_nodes) if asked is None else asked.nodes
     view = opened.as_of(as_of)
+    before = None if since is None else read_previous(since.path, opened, since.as_of)
     active = view.has_events(nodes)
     probabilities = ready.probabilities(opened, view.cut, nodes, options)
-    table = _ranked(opened, ready, nodes, probabilities, active)
+    order, table = _ranked(view, ready, nodes, probabilities, active)
     report = {} if asked is None else asked.report
-    _write(table, out, for_spreadsheets)
-    summary: ScoreSummary = {"accounts": len(table), **_summary(table, out, view, active, options, report)}
+    digest = model_digest(ready.saved)
+    changes: tuple[pa.Table, ChangesSummary] | tuple[None, None] = (None, None)
+    if before is not None and since is not None:
+        alerts = None if ready.threshold is None else np.asarray(table["alert"])
+        now = ScoredAccounts(nodes[order], np.asarray(table["score"]), alerts, active[order], digest)
+        changes = changes_since(view, now, before, since.min_change, output.changes_name)
+    table = ScoresOrigin(view.cut, opened.unit, digest, asked is None).attach(table)
+    output.write(table, changes[0])
+    summary: ScoreSummary = {"accounts": len(table), **_summary(table, output, view, active, options, report)}
+    if changes[1] is not None:
+        summary["changes"] = changes[1]
     if ready.threshold is not None:
         summary["threshold"] = ready.threshold.value
         summary["alerts"] = int(np.count_nonzero(table["alert"]))
@@ -92,7 +126,7 @@ def score_pairs(
     model: Path,
     store: Path,
     pairs: Any,
-    out: Path,
+    out: str | Path,
     *,
     as_of: str | None = None,
     unknown: Literal["error", "skip"] = "error",
@@ -101,7 +135,7 @@ def score_pairs(
     device: torch.device,
 ) -> ScoreSummary:
     """Score pairs and write the table, see ``score_accounts``; returns a summary and the first ten rows."""
-    _require_suffix(out, for_spreadsheets)
+    output = TableOutput(out, for_spreadsheets=for_spreadsheets)
     opened, ready = Store.open(store), LinkModel.open(model, device)
     options = ready.supported(options)
     found = read_pairs(pairs, opened, unknown=unknown)
@@ -117,35 +151,20 @@ def score_pairs(
         "active": active[order],
     }
     table = pa.table(columns)
-    _write(table, out, for_spreadsheets)
-    return {"pairs": len(table), **_summary(table, out, view, active, options, found.report)}
-
-
-def _require_suffix(out: Path, for_spreadsheets: bool) -> None:
-    if out.suffix not in (".parquet", ".csv"):
-        raise UsageError(f"--out {out.name}: must end in .parquet or .csv. Try scores.parquet.")
-    if for_spreadsheets and out.suffix != ".csv":
-        raise UsageError(f"--spreadsheet-safe: goes with a CSV file only (got {out.name!r}). Try scores.csv.")
-
-
-def _write(table: pa.Table, out: Path, for_spreadsheets: bool) -> None:
-    with atomic_write(out) as stream:
-        if out.suffix == ".parquet":
-            pq.write_table(table, stream)
-        else:
-            pacsv.write_csv(spreadsheet_safe(table) if for_spreadsheets else table, stream)
+    output.write(table)
+    return {"pairs": len(table), **_summary(table, output, view, active, options, found.report)}
 
 
 def _summary(
     table: pa.Table,
-    out: Path,
+    output: TableOutput,
     view: View,
     active: NDArray[np.bool_],
     options: ScoringOptions,
     report: dict[str, Any],
 ) -> ScoreSummary:
     return ScoreSummary(
-        out=str(out),
+        out=output.name,
         top=table.slice(0, _TOP).to_pylist(),
         inactive=int((~active).sum()),
         as_of=view.cut,
@@ -156,13 +175,13 @@ def _summary(
 
 
 def _ranked(
-    store: Store,
+    view: View,
     model: NodeModel,
     nodes: NDArray[np.int64],
     probabilities: NDArray[np.float64],
     active: NDArray[np.bool_],
-) -> pa.Table:
-    """The highest score first; equal scores in the store's order of accounts.
+) -> tuple[NDArray[np.int64], pa.Table]:
+    """The order of nodes and their table: the highest score first; equal scores in the store's order of accounts.
 
     The column ``active`` is false for an account without an event before the cut: the model knows nothing of what it
     does, and its score is no more than a prior.
@@ -170,7 +189,7 @@ def _ranked(
     scores = model.scores(probabilities)
     order = np.lexsort((nodes, -scores))
     columns: dict[str, Any] = {
-        "account": store.accounts.take(nodes[order]),
+        "account": view.store.accounts.take(nodes[order]),
         "score": scores[order],
         "rank": np.arange(1, len(nodes) + 1),
     }
@@ -182,4 +201,5 @@ def _ranked(
         # An account of which nothing is known is no reason to act, and no budget is spent on it.
         columns["alert"] = ((scores >= model.threshold.value) & active)[order]
     columns["active"] = active[order]
-    return pa.table(columns)
+    columns["events"] = count_events(view)[nodes[order]]
+    return order, pa.table(columns)

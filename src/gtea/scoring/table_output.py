@@ -1,0 +1,86 @@
+"""Where tables of scores go: files, or tables of a database. All that belongs to one result appears or none of it.
+
+In files, what changed is put in place first and the scores last: whoever finds scores finds their changes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+from gtea.errors import UsageError
+from gtea.ingestion.database_address import is_database
+from gtea.runtime.files import atomic_write
+from gtea.runtime.spreadsheet import spreadsheet_safe
+from gtea.scoring.database_output import DatabaseTable
+
+_CHANGES = "changes"
+
+
+class TableOutput:
+    """The place of a result: scores, and perhaps what changed."""
+
+    def __init__(self, out: str | Path, *, for_spreadsheets: bool = False) -> None:
+        """Check a place.
+
+        Args:
+            out: A file that ends in .parquet or .csv, or the address of a database that ends in /table.
+            for_spreadsheets: Whether ids and classes that look like formulas get a quote in front. Else they are exact.
+        """
+        self._for_spreadsheets = for_spreadsheets
+        self._table = DatabaseTable(out) if isinstance(out, str) and is_database(out) else None
+        self._path = None if self._table is not None else Path(out)
+        if self._path is not None and self._path.suffix not in (".parquet", ".csv"):
+            raise UsageError(f"--out {self._path.name}: must end in .parquet or .csv. Try scores.parquet.")
+        if for_spreadsheets and (self._path is None or self._path.suffix != ".csv"):
+            got = self.name if self._path is None else self._path.name
+            raise UsageError(f"--spreadsheet-safe: goes with a CSV file only (got {got!r}). Try scores.csv.")
+        if self._table is not None:
+            self._table.check_reachable()
+
+    @property
+    def name(self) -> str:
+        """Where the scores go, without a password."""
+        return str(self._path) if self._table is None else self._table.name
+
+    @property
+    def changes_name(self) -> str:
+        """Where the changes go: ``scores.changes.parquet`` beside ``scores.parquet``, table ``scores_changes``."""
+        if self._table is not None:
+            return f"{self._table.name}_{_CHANGES}"
+        return str(self._changes_path)
+
+    @property
+    def _changes_path(self) -> Path:
+        assert self._path is not None, "a table has no path"
+        return self._path.with_name(f"{self._path.stem}.{_CHANGES}{self._path.suffix}")
+
+    def is_file(self, path: Path) -> bool:
+        """Whether a file would be replaced by this result."""
+        if self._path is None:
+            return False
+        return path.resolve() in (self._path.resolve(), self._changes_path.resolve())
+
+    def write(self, scores: pa.Table, changes: pa.Table | None = None) -> None:
+        """Write all tables."""
+        if self._table is not None:
+            self._table.write({"": scores} if changes is None else {"": scores, f"_{_CHANGES}": changes})
+            return
+        assert self._path is not None, "it is a table or a path"
+        files = [(self._path, scores)] + ([] if changes is None else [(self._changes_path, changes)])
+        self._write_files(files)
+
+    def _write_files(self, files: Sequence[tuple[Path, pa.Table]]) -> None:
+        """All drafts are complete on disk before the first takes its place; the last named takes it first."""
+        with contextlib.ExitStack() as drafts:
+            for path, table in files:
+                stream = drafts.enter_context(atomic_write(path))
+                if path.suffix == ".parquet":
+                    pq.write_table(table, stream)
+                else:
+                    pacsv.write_csv(spreadsheet_safe(table) if self._for_spreadsheets else table, stream)
