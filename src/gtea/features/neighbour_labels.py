@@ -68,7 +68,7 @@ class NeighbourLabelShares:
     """Computes the class shares of the nodes of one view. Rows are cached, as in ``NodeFeatures``."""
 
     def __init__(self, view: View, labels: NeighbourLabels) -> None:
-        self._graph = graph_of(view)
+        self._graph, self._labels = graph_of(view), labels
         self._node_class = _node_classes(view.store, labels)
         self._class_weights = _class_weights(self._graph, self._node_class, len(labels.classes))
         self._rows = np.zeros((view.store.num_nodes, len(labels.names)), dtype=np.float64)
@@ -82,6 +82,26 @@ class NeighbourLabelShares:
             # Set after the rows, because other threads read both. If two threads compute the same row, no harm is done.
             self._computed[new] = True
         return self._rows[nodes]
+
+    def renew(self, view: View, changed: NDArray[np.int64]) -> None:
+        """Go over to a view with more events. The changed nodes are those that have them, and new ones."""
+        self._graph, num_nodes = graph_of(view), view.store.num_nodes
+        row, by_class, total = self._class_weights
+        new = np.arange(len(self._node_class), num_nodes)
+        if len(new):
+            classes = _classes_of(keys_of_nodes(view.store, new), self._labels)
+            self._node_class = np.append(self._node_class, classes)
+            row = np.append(row, np.full(len(new), -1))
+            self._rows = np.zeros((num_nodes, self._rows.shape[1]))
+            self._computed = np.zeros(num_nodes, dtype=bool)
+        self._computed[:] = False
+        missing = np.unique(changed[row[changed] < 0])
+        missing = missing[_have_labelled(self._graph, self._node_class, missing)]
+        row[missing] = np.arange(len(total), len(total) + len(missing))
+        by_class = np.concatenate([by_class, np.zeros((len(missing), by_class.shape[1]), dtype=np.int64)])
+        total = np.append(total, np.zeros(len(missing), dtype=np.int64))
+        _weigh_classes(self._graph, self._node_class, row, changed, by_class, total)
+        self._class_weights = row, by_class, total
 
     def rows_in(self, accounts: Alternatives, partner: Alternatives | None = None) -> NDArray[np.float64]:
         """The rows of alternatives to accounts. Their neighbours are as in the view, but for one.
@@ -112,8 +132,11 @@ class NeighbourLabelShares:
 
 def _node_classes(store: Store, labels: NeighbourLabels) -> NDArray[np.int64]:
     """The class of each node, -1 for nodes without a label."""
+    return _classes_of(keys_of_all(store), labels)
+
+
+def _classes_of(keys: NDArray[np.uint64], labels: NeighbourLabels) -> NDArray[np.int64]:
     labelled, targets = np.array(labels.keys, dtype=np.uint64), np.array(labels.targets, dtype=np.int64)
-    keys = keys_of_all(store)
     index = np.minimum(np.searchsorted(labelled, keys), max(len(labelled) - 1, 0))
     found = labelled[index] == keys if len(labelled) else np.zeros(len(keys), dtype=bool)
     classes = np.full(len(keys), -1, dtype=np.int64)
@@ -159,9 +182,35 @@ def _class_weights(
                 row[other] = count
                 count += 1
     by_class, total = np.zeros((count, num_classes), dtype=np.int64), np.zeros(count, dtype=np.int64)
-    for node in range(len(node_class)):
+    _weigh_classes(graph, node_class, row, np.arange(len(node_class)), by_class, total)
+    return row, by_class, total
+
+
+@jit
+def _have_labelled(graph: Graph, node_class: NDArray[np.int64], nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each node has a labelled neighbour."""
+    found = np.zeros(len(nodes), dtype=np.bool_)
+    for i in range(len(nodes)):
+        start, stop = visible_slots(graph, nodes[i])
+        for other in graph.slot_neighbour[start:stop]:
+            found[i] = found[i] or (other != nodes[i] and node_class[other] >= 0)
+    return found
+
+
+@jit
+def _weigh_classes(
+    graph: Graph,
+    node_class: NDArray[np.int64],
+    row: NDArray[np.int64],
+    nodes: NDArray[np.int64],
+    by_class: NDArray[np.int64],
+    total: NDArray[np.int64],
+) -> None:
+    """Fill ``by_class`` and ``total`` of the nodes that have a row."""
+    for node in nodes:
         if row[node] < 0:
             continue
+        by_class[row[node]], total[row[node]] = 0, 0
         start, stop = visible_slots(graph, node)
         for slot in range(start, stop):
             other = graph.slot_neighbour[slot]
@@ -170,7 +219,6 @@ def _class_weights(
                 total[row[node]] += weight
                 if node_class[other] >= 0:
                     by_class[row[node], node_class[other]] += weight
-    return row, by_class, total
 
 
 @jit

@@ -112,6 +112,14 @@ class NodeFeatures:
         self._rows = np.zeros((store.num_nodes, len(nodes.names)), dtype=np.float32)
         self._computed = np.zeros(store.num_nodes, dtype=bool)
 
+    def renew(self, view: View, changed: NDArray[np.int64]) -> None:
+        """Go over to a view with more events. The changed nodes are those that have them, and new ones."""
+        self._view = view
+        self._rows = np.zeros((view.store.num_nodes, self.width), dtype=np.float32)
+        self._computed = np.zeros(view.store.num_nodes, dtype=bool)
+        if self._nodes.partners:
+            self._partners.renew(view, changed)
+
     @property
     def width(self) -> int:
         """The number of features per node."""
@@ -216,6 +224,11 @@ class HeadInputs:
     def __init__(self, view: View, ranks: RankScaler | None, labels: NeighbourLabels | None) -> None:
         self._ranks = ranks
         self._labels = None if labels is None else NeighbourLabelShares(view, labels)
+
+    def renew(self, view: View, changed: NDArray[np.int64]) -> None:
+        """Go over to a view with more events; see ``NodeFeatures.renew``."""
+        if self._labels is not None:
+            self._labels.renew(view, changed)
 
     def rows(self, nodes: NDArray[np.int64], features: NDArray[np.float32]) -> NDArray[np.float32] | None:
         """One row per node, [num_nodes, d_head_inputs]; None if the model has no head inputs.
