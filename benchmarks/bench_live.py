@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,7 @@ def one_by_one(scorer: LiveScorer, stream: pa.Table, degree: NDArray[np.int64]) 
     hubs = larger >= np.quantile(degree, 0.999)
     edges = np.quantile(larger[~hubs], np.linspace(0, 1, 11))
     deciles = []
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in pairwise(edges):
         some = times[~hubs & (larger >= low) & (larger <= high)]
         deciles.append({"degree": [int(low), int(high)], "p50_ms": quantile(some, 0.5), "p99_ms": quantile(some, 0.99)})
     return {

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, from_numpy
 
-from gtea.live.attention_marks import attended_of, rows_of, spread
+from gtea.live.attention_marks import attended_of, events_of, rows_of, spread
 from gtea.live.growing_array import GrowingArray
 from gtea.live.pair_states import PairStates
 from gtea.nn.batch import Slots
@@ -51,19 +51,28 @@ class AccountStates:
         self._z = [GrowingArray(np.zeros((0, size), dtype=np.float32)) for size in sizes]
         self._level = GrowingArray(np.zeros(0, dtype=np.uint8))
         self._row_moved = GrowingArray(np.zeros(0, dtype=np.bool_))
+        self._num_events = GrowingArray(np.zeros(0, dtype=np.int64))
 
     @property
     def num_bytes(self) -> int:
         """What the states take."""
-        return sum(array.num_bytes for array in (*self._z, self._level, self._row_moved))
+        return sum(array.num_bytes for array in (*self._z, self._level, self._row_moved, self._num_events))
 
     def grow(self, num_nodes: int) -> None:
         """Have room for that many accounts. New ones have to be computed."""
-        before = len(self._level)
-        for array in (*self._z, self._level, self._row_moved):
+        for array in (*self._z, self._level, self._row_moved, self._num_events):
+            before = len(array)
             array.grow(num_nodes)
-        self._level.rows[before:] = 0
-        self._row_moved.rows[before:] = True
+            if array is self._row_moved:
+                array.rows[before:] = True
+
+    def count(self, ends: NDArray[np.int64]) -> None:
+        """Count events of accounts, each as often as it is named."""
+        np.add.at(self._num_events.rows, ends, 1)
+
+    def count_all(self, graph: Graph) -> None:
+        """Count the events of all accounts."""
+        self._num_events.rows[:] = events_of(graph, len(self._num_events))
 
     def x(self, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
         """The features of some accounts that have been computed."""
@@ -87,34 +96,64 @@ class AccountStates:
         self._level.rows[:] = 0
 
     @torch.inference_mode()
-    def compute(self, graph: Graph, nodes: NDArray[np.int64], describe: Describe) -> None:
-        """Bring some accounts up to date, with all that they need."""
+    def compute(
+        self, graph: Graph, nodes: NDArray[np.int64], describe: Describe, most_events: int | None = None
+    ) -> NDArray[np.int64]:
+        """Bring some accounts up to date, with all that they need. Returns those that are.
+
+        Args:
+            most_events: Leave accounts with more events as they are, and those that need one of them. None: no limit.
+        """
         wanted, attended = nodes, list[tuple[NDArray[np.int64], _Attended]]()
         for layer in range(len(self._layers), 0, -1):
-            wanted = wanted[self._level.rows[wanted] <= layer]
+            wanted = self._to_compute(wanted, layer, most_events)
             self._attend(graph, wanted)
             found = _Attended(*attended_of(graph, self._pairs.alpha, wanted))
             attended.append((wanted, found))
             wanted = np.union1d(wanted, found.neighbours)
-        wanted = wanted[self._level.rows[wanted] == 0]
+        wanted = self._to_compute(wanted, 0, most_events)
         for first in range(0, len(wanted), _MOST_ROWS):
             some = wanted[first : first + _MOST_ROWS]
             self._z[0].rows[some] = describe(some)
         self._level.rows[wanted] = 1
-        for layer, (targets, found) in enumerate(reversed(attended)):
-            for part, run in _parts(targets, found):
-                self._z[layer + 1].rows[part] = self._updated(layer, part, run).numpy()
-            self._level.rows[targets] = layer + 2
+        for layer, (targets, found) in enumerate(reversed(attended), start=1):
+            ready, known = self._ready(targets, found, layer)
+            for part, run in _parts(ready, known):
+                self._z[layer].rows[part] = self._updated(layer - 1, part, run).numpy()
+            self._level.rows[ready] = layer + 1
+        return nodes[self._level.rows[nodes] > len(self._layers)]
+
+    def _to_compute(self, nodes: NDArray[np.int64], layer: int, most_events: int | None) -> NDArray[np.int64]:
+        found = nodes[self._level.rows[nodes] <= layer]
+        return found if most_events is None else found[self._num_events.rows[found] <= most_events]
+
+    def _ready(self, targets: NDArray[np.int64], found: _Attended, layer: int) -> tuple[NDArray[np.int64], _Attended]:
+        """The targets for which all that a layer reads is up to date."""
+        behind = self._level.rows[found.neighbours] < layer
+        waiting = self._level.rows[targets] < layer
+        if not behind.any() and not waiting.any():
+            return targets, found
+        lengths = np.diff(found.offset)
+        owner = np.repeat(np.arange(len(targets)), lengths)
+        waiting[owner[behind]] = True
+        left = ~waiting[owner]
+        offset = np.concatenate([[0], np.cumsum(lengths[~waiting])])
+        return targets[~waiting], _Attended(offset, found.neighbours[left], found.pairs[left])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything that is known, to be saved."""
         layers = {f"z_{layer}": array.rows for layer, array in enumerate(self._z)}
-        return layers | {"level": self._level.rows, "row_moved": self._row_moved.rows}
+        counts = {"num_events": self._num_events.rows}
+        return layers | counts | {"level": self._level.rows, "row_moved": self._row_moved.rows}
 
-    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take what ``arrays`` gave."""
+    def restore(self, arrays: dict[str, NDArray[Any]], num_nodes: int) -> None:
+        """Take what ``arrays`` gave. Raises a ValueError if it does not fit."""
+        expected = {name: (array.dtype, (num_nodes, *array.shape[1:])) for name, array in self.arrays().items()}
+        if {name: (array.dtype, array.shape) for name, array in arrays.items()} != expected:
+            raise ValueError("it has other accounts")
         self._z = [GrowingArray(arrays[f"z_{layer}"]) for layer in range(len(self._z))]
         self._level, self._row_moved = GrowingArray(arrays["level"]), GrowingArray(arrays["row_moved"])
+        self._num_events = GrowingArray(arrays["num_events"])
 
     def _attend(self, graph: Graph, nodes: NDArray[np.int64]) -> None:
         """Eq. 5 for those of some accounts whose logits have moved."""

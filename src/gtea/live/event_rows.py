@@ -80,6 +80,11 @@ class EventReader:
             for name in (schema.columns.src, schema.columns.dst)
         ]
 
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The columns that an event must have."""
+        return self._columns.all
+
     def frame(self, frame: Any, unit: str) -> EventRows:
         """The events of a frame: pandas, polars, pyarrow, anything with an Arrow stream.
 

@@ -10,6 +10,7 @@ store.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,6 +108,21 @@ class GrowingGraph:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything that makes the graph, to be saved."""
         return {name: array.sealed for name, array in self._arrays.items()} | {"num_sorted": np.array(self._num_sorted)}
+
+    def require_bounds(self) -> None:
+        """Raise a ValueError if an index points outside: compiled code does not look."""
+        rows = {name: array.rows for name, array in self._arrays.items()}
+        limits = dict.fromkeys(("slot_neighbour", "edge_a", "edge_b"), self.num_nodes)
+        limits |= {"slot_edge": self.num_edges}
+        fits = [np.all((rows[name] >= 0) & (rows[name] < most)) for name, most in limits.items()]
+        for kind, last in (("node", "slot_edge"), ("edge", "event_time")):
+            ends: list[Any] = [0, *(rows[f"{kind}_{end}"] for end in ("offset", "stop", "room")), len(rows[last])]
+            fits += [np.all(low <= high) for low, high in pairwise(ends)]
+        fits += [
+            np.all(np.diff([len(rows[name]) for name in names]) == 0) for names in (_NODES, _SLOTS, _EDGES, _EVENTS)
+        ]
+        if not all(fits) or not 0 <= self._num_sorted <= self.num_edges:
+            raise ValueError("its graph is damaged")
 
     def graph(self, cut: int) -> Graph:
         """The graph as of a cut, for compiled code. To be asked for again when events have been added."""

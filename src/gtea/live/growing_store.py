@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +17,8 @@ from gtea.live.growing_strings import GrowingStrings
 from gtea.store.graph import Graph
 from gtea.store.store import Store, StoreArrays
 from gtea.store.time_units import unit_ratio
+
+_UNITS = ("s", "us", "ns", "step")
 
 
 @dataclass(frozen=True)
@@ -37,23 +42,34 @@ class _GrowingArrays(StoreArrays):
 class GrowingStore(Store):
     """A store and the events that came after it was opened. Accounts and words keep their numbers."""
 
-    def __init__(self, store: Store, growing: GrowingGraph | None = None) -> None:
+    def __init__(self, store: Store, saved: Mapping[str, NDArray[Any]] | None = None) -> None:
         """Copy a store into memory.
 
         Args:
-            growing: Its graph with later events; None for that of the store.
+            saved: What ``saved_arrays`` gave of a copy of this store, with later events.
         """
         store.require_bounds()
         super().__init__(store.path, store.manifest, store._mapped)
         self._in_bounds = True
-        self._growing = growing or GrowingGraph(store.arrays, directed=store.directed)
-        self._ids = GrowingStrings(store.accounts)
-        self._words = tuple(GrowingStrings(table) for table in store.vocabularies)
+        self._growing = GrowingGraph(saved or store.arrays, directed=store.directed)
+        self._growing.require_bounds()
+        self._ids = GrowingStrings(store.accounts, _texts(saved, "ids"))
+        tables = enumerate(store.vocabularies)
+        self._words = tuple(GrowingStrings(table, _texts(saved, f"words_{i}")) for i, table in tables)
         self.accounts, self.vocabularies = self._ids, self._words
         given, present = store.node_features, store.node_in_table
         self._given = None if given is None else GrowingArray(np.asarray(given))
         self._present = None if present is None else GrowingArray(np.asarray(present))
+        if len(self._ids) != self._growing.num_nodes:
+            raise ValueError("it has other accounts")
         self._newest: int | None = store.manifest.time["last"]
+        if saved:
+            unit, *newest = saved["time"].tolist()
+            unit, self._newest = _UNITS[unit], newest[0] if newest else None
+            self.manifest = replace(self.manifest, time={**self.manifest.time, "unit": unit})
+        for array in (self._given, self._present):
+            if array is not None:
+                array.grow(len(self._ids))
         self._renew()
 
     @property
@@ -111,6 +127,13 @@ class GrowingStore(Store):
         self.manifest = replace(self.manifest, time={**self.manifest.time, "unit": unit})
         self._renew()
 
+    def saved_arrays(self) -> dict[str, NDArray[Any]]:
+        """All that has to be saved to make this store again of the one on disk."""
+        tables = {"ids": self._ids} | {f"words_{i}": table for i, table in enumerate(self._words)}
+        found = {name: np.frombuffer(json.dumps(table.added).encode(), np.uint8) for name, table in tables.items()}
+        time = np.array([_UNITS.index(self.unit), *([] if self._newest is None else [self._newest])])
+        return self._growing.arrays() | found | {"time": time}
+
     def _renew(self) -> None:
         """Point to the arrays as they are now."""
         graph = self.graph()._asdict()
@@ -120,3 +143,9 @@ class GrowingStore(Store):
         )
         if self._given is not None and self._present is not None:
             self.node_features, self.node_in_table = self._given.sealed, self._present.sealed
+
+
+def _texts(saved: Mapping[str, NDArray[Any]] | None, name: str) -> list[str]:
+    if saved is None:
+        return []
+    return [str(text) for text in json.loads(saved[name].tobytes())]

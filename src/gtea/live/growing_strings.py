@@ -28,7 +28,7 @@ _Order = tuple[int, bytes]
 class GrowingStrings(StringTable):
     """The strings of a table, and new ones after them."""
 
-    def __init__(self, table: StringTable) -> None:
+    def __init__(self, table: StringTable, added: Sequence[str] = ()) -> None:
         self._table = table
         self._offsets = GrowingArray(np.asarray(table.offsets))
         self._data = GrowingArray(np.asarray(table.data))
@@ -36,6 +36,8 @@ class GrowingStrings(StringTable):
         self._new: dict[str, int] = {}
         self._ranks = GrowingArray((np.arange(len(table), dtype=np.int64) + 1) * _GAP)
         self._between: dict[int, list[tuple[_Order, int]]] = {}
+        for text in added:
+            self.add(text)
 
     @property
     def added(self) -> list[str]:

@@ -8,6 +8,7 @@ kept of the pairs that had events since the start: all others would take 1 kB ea
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,7 @@ class PairStates:
         slides = counts > window
         length = np.where(slides | (new < 0), window, new)
         starts = batch_starts(length, _MOST_PAIRS, _MOST_EVENTS) if len(pairs) else np.zeros(1, dtype=np.int64)
-        for first, stop in zip(starts[:-1], starts[1:], strict=True):
+        for first, stop in pairwise(starts):
             some = slice(int(first), int(stop))
             histories = reader.read_last(graph, pairs[some] >> 1, seen_from[some], length[some])
             if lstm is None:
@@ -102,8 +103,17 @@ class PairStates:
         found = {"e_tilde": self._e_tilde.rows, "logit": self._logit.rows, "alpha": self._alpha.rows}
         return found | ({} if self._lstm is None else self._lstm.arrays())
 
-    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take what ``arrays`` gave."""
+    def restore(self, arrays: dict[str, NDArray[Any]], num_edges: int) -> None:
+        """Take what ``arrays`` gave. Raises a ValueError if it does not fit."""
+        for name, known in self.arrays().items():
+            found = arrays[name]
+            rows = len(found) if name in ("states", "free") else 2 * num_edges
+            if (found.dtype, found.shape) != (known.dtype, (rows, *known.shape[1:])):
+                raise ValueError("it has other pairs")
+        if "place" in arrays:
+            places = np.concatenate([arrays["place"], arrays["free"], [0]])
+            if not 0 <= places.min() <= places.max() < len(arrays["states"]):
+                raise ValueError("its states are damaged")
         self._e_tilde, self._logit, self._alpha = (GrowingArray(arrays[name]) for name in ("e_tilde", "logit", "alpha"))
         if self._lstm is not None:
             self._lstm.restore(arrays)

@@ -19,8 +19,8 @@ from gtea.store.view import View
 class Graph(NamedTuple):
     """The arrays that kernels read, and the cut that they must respect.
 
-    The slots of node n end before ``node_stop[n]`` and the events of edge e before ``edge_stop[e]``. On disk that is where
-    those of the next one start. A graph that grows in memory has room between them (``gtea.live``).
+    The slots of node n end before ``node_stop[n]`` and the events of edge e before ``edge_stop[e]``. On disk that is
+    where those of the next one start. A graph that grows in memory has room between them (``gtea.live``).
     """
 
     cut: int
