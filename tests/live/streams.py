@@ -13,6 +13,7 @@ from tests.properties.graphs import grow_trees
 from gtea.config import FeaturesConfig, ModelConfig, RunConfig, SamplingConfig
 from gtea.features.neighbour_labels import neighbour_labels_of
 from gtea.features.preprocessing import input_spec, preprocessing_for
+from gtea.ingestion.ingest import ingest
 from gtea.models.gtea import GTEANodeClassifier
 from gtea.models.hybrid import Hybrid
 from gtea.models.model_folder import SavedModel
@@ -125,3 +126,10 @@ def scored_anew(model: NodeModel, rows: list[Row], *, directed: bool, loops: boo
 
 
 ALL_MODELS = GTEA_MODELS
+
+
+def store_on_disk(rows: list[Row], out: Any) -> Store:
+    """The store of the command line."""
+    columns: dict[str, Any] = {"src": "src", "dst": "dst", "time": "time"}
+    columns |= {"features": ["amount"], "categorical": ["kind"], "self_loops": "keep"}
+    return ingest(frame_of(rows), out=out, time_unit="s", allow_any_date=True, **columns)

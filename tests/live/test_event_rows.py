@@ -58,7 +58,13 @@ TIMES: list[tuple[str, Any, Any]] = [
 @pytest.mark.parametrize(("unit", "base", "more"), TIMES, ids=range(len(TIMES)))
 @pytest.mark.parametrize("timezone", ["UTC", "Europe/Paris"])
 def test_times_are_those_of_append(tmp_path: Path, unit: Any, base: Any, more: Any, timezone: str) -> None:
-    options = {"src": "src", "dst": "dst", "time": "time", "features": ["amount"], "categorical": ["kind"]}
+    options: dict[str, Any] = {
+        "src": "src",
+        "dst": "dst",
+        "time": "time",
+        "features": ["amount"],
+        "categorical": ["kind"],
+    }
     known = ingest(table(base), out=tmp_path / "s", time_unit=unit, timezone=timezone, allow_any_date=True, **options)
     reader = EventReader(Schema.from_json(known.manifest.schema), allow_any_date=True)
     rows = reader.frame(table(more), known.unit)
@@ -76,7 +82,13 @@ def test_ids_features_and_words_are_those_of_append(tmp_path: Path) -> None:
         "amount": [True, False, True],
         "kind": [True, None, False],
     }
-    options = {"src": "src", "dst": "dst", "time": "time", "features": ["amount"], "categorical": ["kind"]}
+    options: dict[str, Any] = {
+        "src": "src",
+        "dst": "dst",
+        "time": "time",
+        "features": ["amount"],
+        "categorical": ["kind"],
+    }
     store: Store = ingest(
         table([1, 2, 3], **columns), out=tmp_path / "s", time_unit="s", allow_any_date=True, **options
     )
@@ -92,7 +104,7 @@ def test_pandas_frames_and_categories_are_read() -> None:
     assert reader_of().frame(pd.DataFrame(frame), "ns").unit == "ns"
 
 
-BAD = {
+BAD: dict[str, dict[str, Any]] = {
     "an account id must not be empty": {"src": [None]},
     "an account id must not be longer than 1024 bytes": {"dst": ["x" * 1_025]},
     "account ids must be text or whole numbers": {"dst": [1.5]},

@@ -24,7 +24,7 @@ def test_ranks_are_in_the_canonical_order(seed: int) -> None:
     letters = ["a", "b", "é", "0", "zz", "", "~"]
     words = {"".join(letters[i] for i in generator.integers(0, 7, generator.integers(1, 5))) for _ in range(120)}
     words.discard("")
-    old, new = canonical(sorted(words))[::4], [word for word in sorted(words)]
+    old, new = canonical(sorted(words))[::4], sorted(words)
     generator.shuffle(new)
     strings = GrowingStrings(table(*old))
     numbers = [strings.add(word) for word in new]

@@ -86,7 +86,7 @@ class GrowingGraph:
         """Take the arrays of a store, or those that ``arrays`` gave."""
         self.directed = directed
         found = _of_store(arrays) if isinstance(arrays, StoreArrays) else dict(arrays)
-        self._num_sorted = int(found["num_sorted"])
+        self._num_sorted = int(found["num_sorted"][0])
         self._arrays = {name: GrowingArray(found[name]) for name in (*_NODES, *_SLOTS, *_EDGES, *_EVENTS)}
         self._table = self._new_table()
 
@@ -107,7 +107,9 @@ class GrowingGraph:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything that makes the graph, to be saved."""
-        return {name: array.sealed for name, array in self._arrays.items()} | {"num_sorted": np.array(self._num_sorted)}
+        return {name: array.sealed for name, array in self._arrays.items()} | {
+            "num_sorted": np.array([self._num_sorted])
+        }
 
     def require_bounds(self) -> None:
         """Raise a ValueError if an index points outside: compiled code does not look."""
@@ -179,7 +181,7 @@ def _of_store(arrays: StoreArrays) -> dict[str, NDArray[Any]]:
     node_stop, edge_stop = np.asarray(arrays.node_stop), np.asarray(arrays.edge_stop)
     found |= {"node_offset": np.asarray(arrays.node_offset[:-1]), "node_stop": node_stop, "node_room": node_stop}
     found |= {"edge_offset": np.asarray(arrays.edge_offset[:-1]), "edge_room": edge_stop}
-    return found | {"num_sorted": np.array(len(arrays.edge_a))}
+    return found | {"num_sorted": np.array([len(arrays.edge_a)])}
 
 
 @jit

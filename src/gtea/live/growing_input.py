@@ -103,7 +103,7 @@ class GrowingInput:
         self._digest.update(content)
 
     def _read(self) -> None:
-        """Read a block, or wait a moment for one."""
+        """Read a block, or wait a little for one."""
         if self._follows and os.fstat(self._handle).st_size < self._offset + len(self._rest):
             raise DataError(f"{self._name}: must only grow (it has become shorter). Start again with --replay.")
         if not self.is_file and not select.select([self._handle], [], [], _WAIT)[0]:

@@ -4,6 +4,7 @@ The file is a cache. It says which model, which store and how many events it is 
 If anything does not fit, the state is not read, and everything is computed from the store. It is replaced in one step.
 
     8 bytes   the length of the header, little-endian
+    32 bytes  the sha256 of the header
     header    JSON: what the state is of; name, type, shape, offset and sha256 of each array
     arrays    one after the other
 """
@@ -26,7 +27,7 @@ from gtea.runtime.json_shape import strict_json
 from gtea.runtime.plain_files import open_plain
 
 _FORMAT = {"format": "gtea-live", "format_version": 1}
-_LENGTH = 8
+_LENGTH, _DIGEST = 8, 32
 _MOST_HEADER = 1 << 22
 _KINDS = frozenset("biuf")
 
@@ -50,6 +51,7 @@ def write_state(
     header = json.dumps(document, sort_keys=True).encode()
     with atomic_write(path) as stream:
         stream.write(len(header).to_bytes(_LENGTH, "little"))
+        stream.write(hashlib.sha256(header).digest())
         stream.write(header)
         for array in arrays.values():
             stream.write(np.ascontiguousarray(array).data)
@@ -65,11 +67,14 @@ def read_state(path: Path, identity: Mapping[str, Any]) -> tuple[dict[str, Any],
             length = int.from_bytes(stream.read(_LENGTH), "little")
             if length > min(_MOST_HEADER, file.size):
                 raise ValueError("its header is cut")
-            header = strict_json(stream.read(length))
+            digest, content = stream.read(_DIGEST), stream.read(length)
+            if hashlib.sha256(content).digest() != digest:
+                raise ValueError("its header has another digest")
+            header = strict_json(content)
             expected = {**_FORMAT, "identity": json.loads(json.dumps(dict(identity)))}
             if any(header.get(name) != value for name, value in expected.items()):
                 raise ValueError("it is of another model, store or version")
-            start, described = _LENGTH + length, header["arrays"].items()
+            start, described = _LENGTH + _DIGEST + length, header["arrays"].items()
             return dict(header["facts"]), {name: _read(stream, file.size, start, *each) for name, each in described}
     except FileNotFoundError:
         return None
