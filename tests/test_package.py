@@ -12,7 +12,7 @@ import gtea
 
 def test_exported_names_are_these() -> None:
     estimators, stores = ["GTEAClassifier", "GTEALinkPredictor"], ["Store", "View", "append", "ingest"]
-    assert sorted(gtea.__all__) == [*estimators, *stores, "link_examples", "load", "open", "to_pyg"]
+    assert sorted(gtea.__all__) == [*estimators, "LiveScorer", *stores, "link_examples", "load", "open", "to_pyg"]
     for name in gtea.__all__:
         assert callable(getattr(gtea, name))
     assert str(gtea.__version__).count(".") == 2

@@ -245,6 +245,7 @@ def _in_reading_order(public: list[str]) -> list[str]:
         "GTEALinkPredictor",
         "link_examples",
         "load",
+        "LiveScorer",
     ]
     return [name for name in first if name in public] + [name for name in public if name not in first]
 

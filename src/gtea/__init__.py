@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gtea.ingestion.append import append
     from gtea.ingestion.ingest import ingest
     from gtea.interop import to_pyg
+    from gtea.live.live_scorer import LiveScorer
     from gtea.store.store import Store
     from gtea.store.view import View
     from gtea.tasks.link_examples import link_examples
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "GTEAClassifier",
     "GTEALinkPredictor",
+    "LiveScorer",
     "Store",
     "View",
     "append",
@@ -41,6 +43,7 @@ __all__ = [
 _MODULES = {
     "GTEAClassifier": "gtea.estimators.classifier",
     "GTEALinkPredictor": "gtea.estimators.link_predictor",
+    "LiveScorer": "gtea.live.live_scorer",
     "Store": "gtea.store.store",
     "View": "gtea.store.view",
     "append": "gtea.ingestion.append",

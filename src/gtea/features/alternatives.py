@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,9 @@ def alternatives(view: View, original: NDArray[np.int64], left_out: list[NDArray
     for array in (offset, *arrays, order):
         array.flags.writeable = False  # as if mapped: compiled code is compiled anew for arrays that can be written
     copies = num_nodes + np.arange(len(original))
-    return Alternatives(Graph(graph.cut, offset, *arrays), copies, original, order, view.store)
+    made_of: dict[str, Any] = dict(zip(_Copies._fields[1:-2], arrays, strict=True))
+    grown = Graph(cut=graph.cut, node_offset=offset, node_stop=offset[1:], edge_stop=made.edge_offset[1:], **made_of)
+    return Alternatives(grown, copies, original, order, view.store)
 
 
 class _Copies(NamedTuple):

@@ -69,17 +69,21 @@ class NeighbourLabelShares:
     """Computes the class shares of the nodes of one view. Rows are cached, as in ``NodeFeatures``."""
 
     def __init__(self, view: View, labels: NeighbourLabels) -> None:
-        self._graph = graph_of(view)
+        self._graph, self._labels = graph_of(view), labels
         self._node_class = _node_classes(view.store, labels)
         self._class_weights = _class_weights(self._graph, self._node_class, len(labels.classes))
         self._rows = np.zeros((view.store.num_nodes, len(labels.names)), dtype=np.float64)
         self._computed = np.zeros(view.store.num_nodes, dtype=bool)
+        self._own_weight: NDArray[np.int64] | None = None
 
     def rows(self, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
         """One row per node; the columns are ``NeighbourLabels.names``."""
+        if self._own_weight is not None:
+            return _shares(self._graph, self._node_class, *self._class_weights, nodes, self._own_weight)
         new = nodes[~self._computed[nodes]]
         if len(new):
-            self._rows[new] = _shares(self._graph, self._node_class, *self._class_weights, new)
+            own_weight = np.zeros(len(self._class_weights[-1]), dtype=np.int64)
+            self._rows[new] = _shares(self._graph, self._node_class, *self._class_weights, new, own_weight)
             # Set after the rows, because other threads read both. If two threads compute the same row, no harm is done.
             self._computed[new] = True
         return self._rows[nodes]
@@ -96,6 +100,32 @@ class NeighbourLabelShares:
             accounts.lost,
         )
 
+    def renew(self, view: View, changed: NDArray[np.int64]) -> None:
+        """Go over to a view with more events. The changed nodes are those that have them, and new ones.
+
+        From then on no rows are cached, and only one thread may ask for them.
+        """
+        self._graph, num_nodes = graph_of(view), view.store.num_nodes
+        row, by_class, total = self._class_weights
+        if self._own_weight is None:
+            self._num_known, self._num_rows = len(self._node_class), len(total)
+        if num_nodes > len(row):
+            self._node_class, row = _with_room(self._node_class, num_nodes), _with_room(row, num_nodes)
+        if num_nodes > self._num_known:
+            new = np.arange(self._num_known, num_nodes)
+            self._node_class[new] = _classes_of(keys_of_nodes(view.store, new), self._labels)
+            row[new], self._num_known = -1, num_nodes
+        missing = np.unique(changed[row[changed] < 0])
+        missing = missing[_have_labelled(self._graph, self._node_class, missing)]
+        if self._num_rows + len(missing) > len(total):
+            by_class, total = (_with_room(each, self._num_rows + len(missing)) for each in (by_class, total))
+        row[missing] = np.arange(self._num_rows, self._num_rows + len(missing))
+        self._num_rows += len(missing)
+        _weigh_classes(self._graph, self._node_class, row, changed, by_class, total)
+        self._class_weights = row, by_class, total
+        if self._own_weight is None or len(self._own_weight) < len(total):
+            self._own_weight = np.zeros(len(total), dtype=np.int64)
+
     def rows_in(self, accounts: Alternatives, partner: Alternatives | None = None) -> NDArray[np.float64]:
         """The rows of alternatives to accounts. Their neighbours are as in the view, but for one.
 
@@ -107,8 +137,9 @@ class NeighbourLabelShares:
         node_class = np.append(self._node_class, self._node_class[accounts.original])
         row = np.append(row, np.full(len(accounts.original), -1))
         if partner is None:
-            return _shares(accounts.graph, node_class, row, by_class, total, accounts.nodes)
-        rows = []
+            own_weight = np.zeros(len(total), dtype=np.int64)
+            return _shares(accounts.graph, node_class, row, by_class, total, accounts.nodes, own_weight)
+        rows, own_weight = [], np.zeros(len(total), dtype=np.int64)
         for i, node in enumerate(accounts.nodes):
             account, other = accounts.original[i], partner.original[i]
             by_class_now, total_now = by_class, total
@@ -119,14 +150,25 @@ class NeighbourLabelShares:
                 total_now[row[other]] -= less
                 if node_class[account] >= 0:
                     by_class_now[row[other], node_class[account]] -= less
-            rows.append(_shares(accounts.graph, node_class, row, by_class_now, total_now, accounts.nodes[i : i + 1]))
+            chosen = accounts.nodes[i : i + 1]
+            rows.append(_shares(accounts.graph, node_class, row, by_class_now, total_now, chosen, own_weight))
         return np.concatenate(rows)
+
+
+def _with_room(rows: NDArray[np.int64], length: int) -> NDArray[np.int64]:
+    """A copy with room for twice that many rows: copying for each new one would take long."""
+    larger = np.zeros((2 * length, *rows.shape[1:]), dtype=np.int64)
+    larger[: len(rows)] = rows
+    return larger
 
 
 def _node_classes(store: Store, labels: NeighbourLabels) -> NDArray[np.int64]:
     """The class of each node, -1 for nodes without a label."""
+    return _classes_of(keys_of_all(store), labels)
+
+
+def _classes_of(keys: NDArray[np.uint64], labels: NeighbourLabels) -> NDArray[np.int64]:
     labelled, targets = np.array(labels.keys, dtype=np.uint64), np.array(labels.targets, dtype=np.int64)
-    keys = keys_of_all(store)
     index = np.minimum(np.searchsorted(labelled, keys), max(len(labelled) - 1, 0))
     found = labelled[index] == keys if len(labelled) else np.zeros(len(keys), dtype=bool)
     classes = np.full(len(keys), -1, dtype=np.int64)
@@ -172,9 +214,35 @@ def _class_weights(
                 row[other] = count
                 count += 1
     by_class, total = np.zeros((count, num_classes), dtype=np.int64), np.zeros(count, dtype=np.int64)
-    for node in range(len(node_class)):
+    _weigh_classes(graph, node_class, row, np.arange(len(node_class)), by_class, total)
+    return row, by_class, total
+
+
+@jit
+def _have_labelled(graph: Graph, node_class: NDArray[np.int64], nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each node has a labelled neighbour."""
+    found = np.zeros(len(nodes), dtype=np.bool_)
+    for i in range(len(nodes)):
+        start, stop = visible_slots(graph, nodes[i])
+        for other in graph.slot_neighbour[start:stop]:
+            found[i] = found[i] or (other != nodes[i] and node_class[other] >= 0)
+    return found
+
+
+@jit
+def _weigh_classes(
+    graph: Graph,
+    node_class: NDArray[np.int64],
+    row: NDArray[np.int64],
+    nodes: NDArray[np.int64],
+    by_class: NDArray[np.int64],
+    total: NDArray[np.int64],
+) -> None:
+    """Fill ``by_class`` and ``total`` of the nodes that have a row."""
+    for node in nodes:
         if row[node] < 0:
             continue
+        by_class[row[node]], total[row[node]] = 0, 0
         start, stop = visible_slots(graph, node)
         for slot in range(start, stop):
             other = graph.slot_neighbour[slot]
@@ -183,7 +251,6 @@ def _class_weights(
                 total[row[node]] += weight
                 if node_class[other] >= 0:
                     by_class[row[node], node_class[other]] += weight
-    return row, by_class, total
 
 
 @jit
@@ -194,11 +261,11 @@ def _shares(
     by_class: NDArray[np.int64],
     total: NDArray[np.int64],
     nodes: NDArray[np.int64],
+    own_weight: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """The ``NeighbourLabels.names`` columns of some nodes."""
+    """The ``NeighbourLabels.names`` columns of some nodes. ``own_weight`` is a buffer of zeros as long as ``total``."""
     num_classes = by_class.shape[1]
     rows = np.zeros((len(nodes), 2 * num_classes))
-    own_weight = np.zeros(len(total), dtype=np.int64)
     for i in range(len(nodes)):
         node = nodes[i]
         start, stop = visible_slots(graph, node)

@@ -110,8 +110,20 @@ class NodeFeatures:
             self._partners = PartnerStatistics(view)
         if nodes.rhythm:
             self._rhythm = columns_of(rhythm_statistic_names(store.features), nodes.rhythm.names, "statistics")
-        self._rows = np.zeros((store.num_nodes, len(nodes.names)), dtype=np.float32)
-        self._computed = np.zeros(store.num_nodes, dtype=bool)
+        self._make_cache(store.num_nodes)
+
+    def renew(self, view: View, changed: NDArray[np.int64]) -> None:
+        """Go over to a view with more events. The changed nodes are those that have them, and new ones."""
+        self._view = view
+        if self._in_use or view.store.num_nodes > len(self._computed):
+            self._make_cache(2 * view.store.num_nodes)
+        if self._nodes.partners:
+            self._partners.renew(view, changed)
+
+    def _make_cache(self, num_nodes: int) -> None:
+        self._rows = np.zeros((num_nodes, len(self._nodes.names)), dtype=np.float32)
+        self._computed = np.zeros(num_nodes, dtype=bool)
+        self._in_use = False
 
     @property
     def width(self) -> int:
@@ -120,6 +132,7 @@ class NodeFeatures:
 
     def rows(self, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
         """One row per node; the columns are ``NodePreprocessing.names``."""
+        self._in_use = True
         new = nodes[~self._computed[nodes]]
         if len(new):
             self._rows[new] = self.compute(new)
@@ -225,6 +238,11 @@ class HeadInputs:
     def __init__(self, view: View, ranks: RankScaler | None, labels: NeighbourLabels | None) -> None:
         self._ranks = ranks
         self._labels = None if labels is None else NeighbourLabelShares(view, labels)
+
+    def renew(self, view: View, changed: NDArray[np.int64]) -> None:
+        """Go over to a view with more events; see ``NodeFeatures.renew``."""
+        if self._labels is not None:
+            self._labels.renew(view, changed)
 
     def rows(self, nodes: NDArray[np.int64], features: NDArray[np.float32]) -> NDArray[np.float32] | None:
         """One row per node, [num_nodes, d_head_inputs]; None if the model has no head inputs.

@@ -65,6 +65,19 @@ class PartnerStatistics:
         self._profiles = np.zeros((num_nodes, _MEANS + len(view.store.features)))
         self._computed = np.zeros(num_nodes, dtype=np.bool_)
 
+    def renew(self, view: View, changed: NDArray[np.int64]) -> None:
+        """Go over to a view with more events: what is cached of the changed nodes is forgotten."""
+        self._graph = graph_of(view)
+        if view.store.num_nodes > len(self._computed):
+            # With room for as many again: a copy for each new account would take long.
+            self._profiles, self._computed = (
+                np.concatenate(
+                    [known, np.zeros((2 * view.store.num_nodes - len(known), *known.shape[1:]), known.dtype)]
+                )
+                for known in (self._profiles, self._computed)
+            )
+        self._profiles[changed], self._computed[changed] = 0, False
+
     def rows(self, nodes: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
         """One row per node; the columns are ``partner_statistic_names(view.store.features)``."""
         threads = node_threads(len(nodes))

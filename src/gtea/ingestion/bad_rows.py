@@ -25,13 +25,13 @@ from gtea.ingestion.workbench import Workbench, literal
 from gtea.runtime.files import atomic_write
 
 BadRows = Literal["error", "skip", "quarantine"]
-_MAX_ID_BYTES = 1024
+MAX_ID_BYTES = 1024
 _SHOWN = 10
-_LARGEST_FLOAT32 = 3.4028234663852886e38
+LARGEST_FLOAT32 = 3.4028234663852886e38
 
-_RULES = {
+RULES = {
     "missing_id": "an account id must not be empty",
-    "long_id": f"an account id must not be longer than {_MAX_ID_BYTES} bytes",
+    "long_id": f"an account id must not be longer than {MAX_ID_BYTES} bytes",
     "missing_time": "a time must not be empty",
     "bad_time": "a time must be a number or an ISO 8601 date",
     "last_time": f"a time must be less than {END_OF_TIME:,}, the largest cut",
@@ -72,7 +72,7 @@ class BadRow:
         where = f"{self.source}, row {self.row}" + (f", column {self.column!r}" if self.column else "")
         value = self.record if not self.column else self.value
         got = "nothing" if value is None else repr(value if len(value) <= 80 else value[:77] + "...")
-        return f"{where}: {_RULES[self.reason]} (got {got})"
+        return f"{where}: {RULES[self.reason]} (got {got})"
 
 
 def line_checks(loaded: Sequence[Loaded]) -> list[Check]:
@@ -92,7 +92,7 @@ def id_checks(column: str, name: str, kind: str) -> list[Check]:
         return [Check("missing_id", name, raw, f"{column} IS NULL")]
     return [
         Check("missing_id", name, raw, f"{column} IS NULL OR {column} = ''"),
-        Check("long_id", name, raw, f"strlen({column}) > {_MAX_ID_BYTES}"),
+        Check("long_id", name, raw, f"strlen({column}) > {MAX_ID_BYTES}"),
     ]
 
 
@@ -117,7 +117,7 @@ def number_checks(column: str, name: str) -> list[Check]:
             "non_finite_feature",
             name,
             f"{column}::VARCHAR",
-            f"NOT isfinite({number}) OR abs({number}) > {_LARGEST_FLOAT32!r}",
+            f"NOT isfinite({number}) OR abs({number}) > {LARGEST_FLOAT32!r}",
         ),
     ]
 

@@ -26,11 +26,11 @@ _NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1, "days": 86_400 * 10**9}
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
 
-_NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 
 _WHOLE = r"^\s*[+-]?\d+(\.0*)?\s*$"
 
-_ISO = (
+ISO_DATE = (
     r"^\s*(\d{4})-?(\d{2})-?(\d{2})(?:[T ](\d{2}):?(\d{2})(?::?(\d{2}))?(?:[.,](\d+))?\s*"
     r"([Zz]|[+-]\d{2}(?::?\d{2})?)?)?\s*$"
 )
@@ -183,9 +183,9 @@ def _nanoseconds(
     """The conversion for the column's type, the unit of its numbers, and notes for the user."""
     if kind == "VARCHAR":
         numbers, dates, naive = bench.row(f"""
-            SELECT count(*) FILTER (WHERE regexp_matches(t, '{_NUMBER}')),
-                   count(*) FILTER (WHERE regexp_matches(t, '{_ISO}')),
-                   count(*) FILTER (WHERE regexp_matches(t, '{_ISO}') AND regexp_extract(t, '{_ISO}', 8) = '')
+            SELECT count(*) FILTER (WHERE regexp_matches(t, '{NUMBER}')),
+                   count(*) FILTER (WHERE regexp_matches(t, '{ISO_DATE}')),
+                   count(*) FILTER (WHERE regexp_matches(t, '{ISO_DATE}') AND regexp_extract(t, '{ISO_DATE}', 8) = '')
             FROM staged""")
         # Eight digits match both patterns. Only other rows can show that the column holds dates.
         if dates > numbers:
@@ -226,7 +226,7 @@ def _resolved(time_unit: TimeUnit, first: object, last: object) -> TimeUnit:
 
 
 def _decimal_text(bench: Workbench, time_unit: TimeUnit) -> tuple[_Nanoseconds, TimeUnit, tuple[str, ...]]:
-    number = f"CASE WHEN regexp_matches(t, '{_NUMBER}') THEN TRY_CAST(t AS DECIMAL(38, 9)) END"
+    number = f"CASE WHEN regexp_matches(t, '{NUMBER}') THEN TRY_CAST(t AS DECIMAL(38, 9)) END"
     unit = _resolved(time_unit, *bench.row(f"SELECT min(v), max(v) FROM (SELECT {number} AS v FROM staged)"))
     # Digits beyond the nanosecond are lost: count how often.
     places = min(9, len(str(_NS[unit])) - 1)
@@ -259,7 +259,7 @@ def _floats(bench: Workbench, time_unit: TimeUnit) -> tuple[_Nanoseconds, TimeUn
 
 
 def _iso_sql(timezone: str) -> str:
-    part = f"regexp_extract(t, '{_ISO}', "
+    part = f"regexp_extract(t, '{ISO_DATE}', "
     stamp = (
         f"TRY_CAST({part}1) || '-' || {part}2) || '-' || {part}3) || ' ' || "
         f"coalesce(nullif({part}4), ''), '00') || ':' || coalesce(nullif({part}5), ''), '00') || ':' || "
@@ -273,11 +273,11 @@ def _iso_sql(timezone: str) -> str:
     )
     seconds = f"CASE WHEN {zone} = '' THEN {_epoch(stamp, timezone)} ELSE epoch({stamp})::HUGEINT - ({offset}) END"
     fraction = f"coalesce(TRY_CAST(rpad({part}7)[1:9], 9, '0') AS HUGEINT), 0)"
-    return f"CASE WHEN regexp_matches(t, '{_ISO}') THEN ({seconds}) * 1000000000 + {fraction} END"
+    return f"CASE WHEN regexp_matches(t, '{ISO_DATE}') THEN ({seconds}) * 1000000000 + {fraction} END"
 
 
 def _iso_inexact() -> str:
-    return f"coalesce(regexp_matches(regexp_extract(t, '{_ISO}', 7), '^\\d{{9}}\\d*[1-9]'), false)"
+    return f"coalesce(regexp_matches(regexp_extract(t, '{ISO_DATE}', 7), '^\\d{{9}}\\d*[1-9]'), false)"
 
 
 def _epoch(stamp: str, timezone: str) -> str:

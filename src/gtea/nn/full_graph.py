@@ -122,6 +122,29 @@ def aggregate_graph(
     return z
 
 
+@torch.inference_mode()
+def update_targets(layer: AggregationLayer, z_own: Tensor, z_near: Tensor, runs: Sequence[AttendedRun]) -> Tensor:
+    """Eq. 6 and 7 for some targets.
+
+    Args:
+        z_own: The targets' own embeddings, [num_targets, d_in].
+        z_near: The embeddings of the nodes that ``slots.neighbour`` of the runs names.
+        runs: The attended slots in parts, each with ``range(num_targets)`` as targets. A hub may be in many parts.
+    """
+    first, second = layer.mlp_1, layer.mlp_2
+    (w_z, w_e), (w_own, w_nbr) = _split(first, z_own.shape[1]), _split(second, z_own.shape[1])
+    from_node = torch.addmm(first.into.bias, z_near, w_z.T)
+    hidden = linear(z_own, w_own, second.into.bias)
+    if runs:
+        sums = [_sums(from_node, w_e, run, _CHUNK) for run in runs]
+        s, weight = (
+            sums[0] if len(sums) == 1 else (sum(part.double() for part in parts) for parts in zip(*sums, strict=True))
+        )
+        hidden.addmm_(s.to(hidden.dtype), (w_nbr @ first.out.weight).T)
+        hidden.addr_(weight.to(hidden.dtype), w_nbr @ first.out.bias)
+    return torch.addmm(second.out.bias, hidden.relu_(), second.out.weight.T)
+
+
 def _update(layer: AggregationLayer, z: Tensor, runs: Sequence[Run], part: int, buffer: Tensor, z_new: Tensor) -> None:
     """Write Eq. 6 and 7 for the targets of the runs to ``z_new``, which may be z. ``buffer`` holds W_z z + b_1."""
     first, second = layer.mlp_1, layer.mlp_2

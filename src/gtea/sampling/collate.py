@@ -20,7 +20,7 @@ from gtea.nn.batch import Batch, Histories
 from gtea.sampling.neighbours import NeighbourSampler, Strategy
 from gtea.sampling.tabular import NodeRows
 from gtea.store.graph import Graph, graph_of
-from gtea.store.histories import count_kept_events, gather_histories
+from gtea.store.histories import count_kept_events, gather_histories, gather_last
 from gtea.store.store import Store
 from gtea.store.view import View
 
@@ -115,6 +115,13 @@ class HistoryReader:
     def read_in(self, graph: Graph, edges: NDArray[np.int64], seen_from: NDArray[np.int64]) -> Histories:
         """The same of edges of another graph whose events are those of the store."""
         encoded = self._events.encode(gather_histories(graph, edges, seen_from, self._max_events))
+        return Histories(*(torch.from_numpy(column) for column in encoded))
+
+    def read_last(
+        self, graph: Graph, edges: NDArray[np.int64], seen_from: NDArray[np.int64], counts: NDArray[np.int64]
+    ) -> Histories:
+        """That many last events of each edge."""
+        encoded = self._events.encode(gather_last(graph, edges, seen_from, counts))
         return Histories(*(torch.from_numpy(column) for column in encoded))
 
     def num_events(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -17,16 +17,22 @@ from gtea.store.view import View
 
 
 class Graph(NamedTuple):
-    """The arrays that kernels read, and the cut that they must respect."""
+    """The arrays that kernels read, and the cut that they must respect.
+
+    The slots of node n end before ``node_stop[n]`` and the events of edge e before ``edge_stop[e]``. On disk that is
+    where those of the next one start. A graph that grows in memory has room between them (``gtea.live``).
+    """
 
     cut: int
     node_offset: NDArray[np.int64]
+    node_stop: NDArray[np.int64]
     slot_neighbour: NDArray[np.int32]
     slot_edge: NDArray[np.int64]
     slot_first_time: NDArray[np.int64]
     edge_a: NDArray[np.int32]
     edge_b: NDArray[np.int32]
     edge_offset: NDArray[np.int64]
+    edge_stop: NDArray[np.int64]
     edge_first_time: NDArray[np.int64]
     edge_last_time: NDArray[np.int64]
     event_time: NDArray[np.int64]
@@ -68,14 +74,14 @@ def first_not_before(values: NDArray[np.int64], start: int, stop: int, limit: in
 @jit
 def visible_slots(graph: Graph, node: int) -> tuple[int, int]:
     """The range of a node's slots whose edge has an event before the cut."""
-    start, stop = graph.node_offset[node], graph.node_offset[node + 1]
+    start, stop = graph.node_offset[node], graph.node_stop[node]
     return start, first_not_before(graph.slot_first_time, start, stop, graph.cut)
 
 
 @jit
 def visible_events(graph: Graph, edge: int) -> tuple[int, int]:
     """The range of an edge's events before the cut."""
-    start, stop = graph.edge_offset[edge], graph.edge_offset[edge + 1]
+    start, stop = graph.edge_offset[edge], graph.edge_stop[edge]
     if graph.edge_last_time[edge] < graph.cut:
         return start, stop
     return start, first_not_before(graph.event_time, start, stop, graph.cut)

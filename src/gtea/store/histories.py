@@ -56,13 +56,36 @@ def gather_histories(
         seen_from: For each edge, the end from which it is seen. It decides what counts as sent.
         max_events: How many events of each history to keep (0: all).
     """
-    num_edges = len(edges)
-    start, offset = np.empty(num_edges, dtype=np.int64), np.zeros(num_edges + 1, dtype=np.int64)
+    start, offset = np.empty(len(edges), dtype=np.int64), np.zeros(len(edges) + 1, dtype=np.int64)
     # The searches are bound by memory latency. In a loop of their own, their cache misses overlap.
-    for i in range(num_edges):
+    for i in range(len(edges)):
         start[i], stop = _kept_events(graph, edges[i], max_events)
         offset[i + 1] = offset[i] + stop - start[i]
-    num_events = offset[-1]
+    return _gathered(graph, edges, seen_from, start, offset)
+
+
+@jit
+def gather_last(
+    graph: Graph, edges: NDArray[np.int64], seen_from: NDArray[np.int64], counts: NDArray[np.int64]
+) -> RaggedEvents:
+    """The same, with a number of last events for each edge, which it must have."""
+    start, offset = np.empty(len(edges), dtype=np.int64), np.zeros(len(edges) + 1, dtype=np.int64)
+    for i in range(len(edges)):
+        _, stop = visible_events(graph, edges[i])
+        start[i] = stop - counts[i]
+        offset[i + 1] = offset[i] + counts[i]
+    return _gathered(graph, edges, seen_from, start, offset)
+
+
+@jit
+def _gathered(
+    graph: Graph,
+    edges: NDArray[np.int64],
+    seen_from: NDArray[np.int64],
+    start: NDArray[np.int64],
+    offset: NDArray[np.int64],
+) -> RaggedEvents:
+    num_edges, num_events = len(edges), offset[-1]
     pair_start = np.empty(num_edges, dtype=np.int64)
     time, gap = np.empty(num_events, dtype=np.int64), np.empty(num_events, dtype=np.int64)
     sent = np.empty(num_events, dtype=np.bool_)

@@ -41,6 +41,16 @@ class StoreArrays:
     event_features: NDArray[np.float32]
     event_categories: NDArray[np.int32]
 
+    @property
+    def node_stop(self) -> NDArray[np.int64]:
+        """Where the slots of each node end."""
+        return self.node_offset[1:]
+
+    @property
+    def edge_stop(self) -> NDArray[np.int64]:
+        """Where the events of each edge end."""
+        return self.edge_offset[1:]
+
 
 class Store:
     """One version of a store, opened for reading. Later appends don't change it."""

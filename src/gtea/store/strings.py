@@ -41,6 +41,11 @@ class StringTable:
     def find(self, text: str) -> int:
         """The number of a string, or -1. A binary search that touches about log2(n) pages."""
         wanted = text.encode()
+        low = self.place_of(wanted)
+        return low if low < len(self) and self._bytes(low) == wanted else -1
+
+    def place_of(self, wanted: bytes) -> int:
+        """The number of strings before this one, whether or not it is in the table."""
         rank = len(wanted), wanted
         low, high = 0, len(self)
         while low < high:
@@ -49,7 +54,7 @@ class StringTable:
                 low = middle + 1
             else:
                 high = middle
-        return low if low < len(self) and self._bytes(low) == wanted else -1
+        return low
 
     def find_many(self, texts: Sequence[str] | pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
         """The number of each string, or -1 if it is not in the table."""

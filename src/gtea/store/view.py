@@ -105,12 +105,12 @@ class View:
 
     def slot_ranges(self, nodes: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """For each node, the range of its slots whose edge has an event before the cut."""
-        offset = self.arrays.node_offset
-        return prefixes(self.arrays.slot_first_time, offset[nodes], offset[nodes + 1], self.cut)
+        start, stop = self.arrays.node_offset[nodes], self.arrays.node_stop[nodes]
+        return prefixes(self.arrays.slot_first_time, start, stop, self.cut)
 
     def event_ranges(self, edges: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """For each edge, the range of its events before the cut."""
-        start, stop = self.arrays.edge_offset[edges], self.arrays.edge_offset[edges + 1]
+        start, stop = self.arrays.edge_offset[edges], self.arrays.edge_stop[edges]
         unfinished = self.arrays.edge_last_time[edges] >= self.cut
         stop = np.array(stop)
         _, cut_off = prefixes(self.arrays.event_time, start[unfinished], stop[unfinished], self.cut)
@@ -121,7 +121,7 @@ class View:
         return self.store.node(node) if isinstance(node, str) else int(node)
 
     def _slots(self, node: int) -> tuple[int, int]:
-        start, end = (int(offset) for offset in self.arrays.node_offset[node : node + 2])
+        start, end = int(self.arrays.node_offset[node]), int(self.arrays.node_stop[node])
         return start, start + int(np.searchsorted(self.arrays.slot_first_time[start:end], self.cut))
 
     def _find_edge(self, u: int, v: int) -> int:

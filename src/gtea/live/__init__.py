@@ -1,0 +1,1 @@
+"""Exact scores as events arrive: what one event changes, and nothing else."""
