@@ -96,7 +96,12 @@ def test_a_link_a_folder_or_a_pipe_is_no_checkpoint(tmp_path: Path) -> None:
     first.save(tmp_path)
     path = tmp_path / CHECKPOINT
     path.rename(tmp_path / "elsewhere")
-    for make in (lambda: path.symlink_to(tmp_path / "elsewhere"), path.mkdir, lambda: os.mkfifo(path)):
+    kinds: list[Callable[[], None]] = [
+        lambda: path.symlink_to(tmp_path / "elsewhere"),
+        path.mkdir,
+        lambda: os.mkfifo(path),
+    ]
+    for make in kinds:
         make()
         with pytest.raises(ModelError, match=REFUSED):
             state(0).load(tmp_path)
