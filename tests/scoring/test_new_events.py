@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gtea.errors import DataError
-from gtea.scoring.new_events import NewEvents, count_events
+from gtea.scoring.new_events import EventsSince, count_events
 from gtea.store.store import Store
 from gtea.store.view import View
 
@@ -31,7 +31,7 @@ def test_new_events_are_those_of_a_loop(
     make_store: Callable[..., Store], seed: int, directed: bool, since: int, cut: int
 ) -> None:
     store = make_store(seed, directed=directed)
-    found = NewEvents(store.as_of(cut), since)
+    found = EventsSince(store.as_of(cut), since)
     counts: Counter[int] = Counter()
     dealings: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
     before: Counter[int] = Counter()
@@ -60,7 +60,7 @@ def test_new_events_are_those_of_a_loop(
 def test_late_events_are_found_by_counting(make_store: Callable[..., Store]) -> None:
     store = make_store()
     before = count_events(store.as_of(100))
-    found = NewEvents(store.as_of(150), 100)
+    found = EventsSince(store.as_of(150), 100)
     assert not found.late(before, "x.parquet").any()
     fewer = before.copy()
     fewer[np.flatnonzero(before)[:2]] -= 1
@@ -72,7 +72,7 @@ def test_late_events_are_found_by_counting(make_store: Callable[..., Store]) -> 
 def test_nothing_at_or_after_the_cut_is_seen(make_store: Callable[..., Store]) -> None:
     store = make_store()
     early = View(store, 120)
-    found = NewEvents(early, 100)
+    found = EventsSince(early, 100)
     assert max(dealing.last for node in range(store.num_nodes) for dealing in found.dealings(node)) < 120
-    assert not NewEvents(early, 120).counts.any()
-    assert not NewEvents(early, 150).counts.any()
+    assert not EventsSince(early, 120).counts.any()
+    assert not EventsSince(early, 150).counts.any()

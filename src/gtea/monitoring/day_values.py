@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gtea.features.node_features import NodeFeatures
 from gtea.monitoring.days import Day
-from gtea.scoring.new_events import NewEvents
+from gtea.scoring.new_events import EventsSince
 from gtea.scoring.options import ScoringOptions
 from gtea.scoring.scorer import NodeModel
 from gtea.store.store import Store
@@ -44,7 +44,7 @@ class DayValues:
 def day_values(store: Store, model: NodeModel, day: Day, training_cut: int, options: ScoringOptions) -> DayValues:
     """Look at one day."""
     view = store.as_of(day.stop)
-    events = NewEvents(view, day.start)
+    events = EventsSince(view, day.start)
     nodes = np.flatnonzero(events.counts)
     scores = model.scores(model.probabilities(store, day.stop, nodes, options)) if len(nodes) else np.empty(0)
     rows = events.rows()

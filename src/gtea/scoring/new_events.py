@@ -33,7 +33,7 @@ class Dealing(NamedTuple):
 
 
 @dataclass(frozen=True)
-class NewEvents:
+class EventsSince:
     """The events of a view from an earlier cut on."""
 
     view: View

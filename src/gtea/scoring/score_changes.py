@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gtea.errors import UsageError
-from gtea.scoring.new_events import NewEvents
+from gtea.scoring.new_events import EventsSince
 from gtea.scoring.previous_scores import PreviousScores
 from gtea.store.view import View
 
@@ -84,7 +84,7 @@ def changes_since(
     if now.alerts is not None:
         up = np.where(now.scores == earlier, now.alerts, up)
     kind = np.select([is_new, moved & up, moved], ["new", "risen", "fallen"], "")
-    events = NewEvents(view, before.cut)
+    events = EventsSince(view, before.cut)
     late = _late_events(events, before)
     shown = np.flatnonzero(kind != "")
     table = _table(view, now, before, events, late, shown, kind, row, earlier, difference)
@@ -108,7 +108,7 @@ def changes_since(
     return table, summary
 
 
-def _late_events(events: NewEvents, before: PreviousScores) -> NDArray[np.int64] | None:
+def _late_events(events: EventsSince, before: PreviousScores) -> NDArray[np.int64] | None:
     """By node; None if the table doesn't say how many events each account had, or not of all accounts."""
     if before.events is None:
         return None
@@ -123,7 +123,7 @@ def _table(
     view: View,
     now: ScoredAccounts,
     before: PreviousScores,
-    events: NewEvents,
+    events: EventsSince,
     late: NDArray[np.int64] | None,
     shown: NDArray[np.int64],
     kind: NDArray[np.str_],
