@@ -70,7 +70,7 @@ def _changed(rng: random.Random, document: Any) -> Any:
         case 4 | 5 if isinstance(value, float):
             holder[place] = value * rng.choice([-1.0, 2.0, 1e30, 1e-30]) + rng.choice([0.0, 1.0])
         case 6 if isinstance(value, str):
-            holder[place] = mutate_bytes(rng, value.encode()).decode("utf-8", "replace")
+            holder[place] = mutate_bytes(rng, value.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
         case _:
             holder[place] = copy.deepcopy(rng.choice(_VALUES))
     return document

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from gtea.ingestion.ingest import ingest
 from gtea.report.known_labels import KnownLabels
 from gtea.report.ranking import ranked
 from gtea.report.report import ReportOptions, _chosen, rank_accounts, write_report, write_single_case
+from gtea.runtime.files import locked
 from gtea.scoring.scorer import NodeModel
 from gtea.store.store import Store
 
@@ -46,6 +48,51 @@ def test_a_smaller_report_replaces_a_larger_one(small_model: tuple[Store, Path],
         record = write_report(model, store.path, out, options, device=CPU)
     assert sorted(path.name for path in out.iterdir()) == ["1.html", "2.html", "index.html", "report.json"]
     assert {case["account"] for case in record["cases"]} <= {store.account(node) for node in range(4)}
+
+
+def test_a_record_can_not_name_files_of_the_users(small_model: tuple[Store, Path], tmp_path: Path) -> None:
+    store, model = small_model
+    out, elsewhere = tmp_path / "report", tmp_path / "elsewhere"
+    write_report(model, store.path, out, ReportOptions(top=2), device=CPU)
+    (out / "notes.txt").write_text("mine")
+    shutil.move(out / "files" / "2", elsewhere)
+    (out / "files" / "2").symlink_to(elsewhere)
+    record = json.loads((out / "report.json").read_text())
+    strange = ["notes.txt", "../elsewhere/ego.csv", str(elsewhere / "ego.csv"), "files/2/../../notes.txt", "files"]
+    (out / "report.json").write_text(json.dumps({**record, "files": [*record["files"], *strange]}))
+    write_report(model, store.path, out, ReportOptions(top=1), device=CPU)
+    assert (out / "notes.txt").read_text() == "mine"
+    assert len(list(elsewhere.iterdir())) == 6
+    assert sorted(path.name for path in out.glob("*.html")) == ["1.html", "index.html"]
+
+
+def test_a_killed_report_is_written_again(small_model: tuple[Store, Path], tmp_path: Path) -> None:
+    store, model = small_model
+
+    def killed(stage: str, done: float | None) -> None:
+        if stage == "writing pages" and done:
+            raise KeyboardInterrupt
+
+    out = tmp_path / "report"
+    with pytest.raises(KeyboardInterrupt):
+        write_report(model, store.path, out, ReportOptions(top=3), device=CPU, progress=killed)
+    assert not (out / "index.html").exists()
+    write_report(model, store.path, out, ReportOptions(top=1), device=CPU)
+    assert sorted(path.name for path in out.glob("*.html")) == ["1.html", "index.html"]
+
+
+def test_two_reports_in_one_folder(small_model: tuple[Store, Path], tmp_path: Path) -> None:
+    store, model = small_model
+    with locked(tmp_path / "report", UsageError("busy")), pytest.raises(UsageError, match="another gtea report"):
+        write_report(model, store.path, tmp_path / "report", ReportOptions(top=1), device=CPU)
+
+
+@pytest.mark.parametrize("record", [b"[]", b'{"files": [1]}', b'{"files": ' + b"[" * 100_000, b"\xff"])
+def test_a_damaged_record_is_none(small_model: tuple[Store, Path], tmp_path: Path, record: bytes) -> None:
+    store, model = small_model
+    (tmp_path / "report.json").write_bytes(record)
+    with pytest.raises(UsageError, match="exists and is no report of ours"):
+        write_report(model, store.path, tmp_path, ReportOptions(top=1), device=CPU)
 
 
 def test_what_is_refused(small_model: tuple[Store, Path], tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from gtea.store.account_keys import keys_of_all
 from gtea.store.graph import graph_of
 from gtea.store.integrity import digest_faults, require_bounds, require_digests
 from gtea.store.store import Store
+from gtea.store.verify import verify
 
 Change = Callable[[Any], Any]
 
@@ -137,6 +139,36 @@ def test_one_changed_byte_stops_an_append(store: Store) -> None:
     with pytest.raises(StoreError, match=r"is damaged: event_features: the content of event_features.bin has changed"):
         append(store.path, MORE)
     assert sorted(path.name for path in store.path.iterdir()) == before
+
+
+def test_what_a_merge_relies_on_is_checked_although_the_digests_fit(store: Store) -> None:
+    """Ids or edges out of order would lose events."""
+    before = sorted(path.name for path in store.path.iterdir())
+    intact = {name: (store.path / name).read_bytes() for name in before if (store.path / name).is_file()}
+    for name, fault in (
+        ("node_id_bytes", "strings must be distinct and in order"),
+        ("edge_a", "edges must be distinct"),
+    ):
+        file = store.path / store.manifest.folder / f"{name}.bin"
+        content = file.read_bytes()
+        change_array(store.path, name, lambda values: values[::-1])
+        with pytest.raises(StoreError, match=fault):
+            append(store.path, MORE)
+        file.write_bytes(content)
+        (store.path / "manifest.json").write_bytes(intact["manifest.json"])
+    assert sorted(path.name for path in store.path.iterdir()) == before
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
+def test_something_else_in_place_of_the_data_report(store: Store, make: Callable[[Path], object]) -> None:
+    """It is told before a new version is published."""
+    report = store.path / "data_report.json"
+    report.unlink()
+    make(report)
+    for use in (lambda: append(store.path, MORE), lambda: verify(store.path, lambda stage, done: None)):
+        with pytest.raises(StoreError, match=r"data_report.json: must be a file"):
+            use()
+    assert Store.open(store.path).digest == store.digest
 
 
 def test_damage_is_counted(store: Store) -> None:

@@ -37,8 +37,8 @@ _SMALLEST_BUDGET = 384_000_000
 # Each thread reads, sorts and joins in buffers of its own, and holds a row group of a Parquet file.
 _PER_THREAD = 64_000_000
 
-# Freed memory is given back to the system at once, so that it is there for another purpose.
-_KEPT_WHEN_FREED = "8MB"
+# How many freed bytes DuckDB may keep before it gives them back.
+_KEPT = 8_000_000
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30}
 
@@ -108,8 +108,8 @@ class Workbench:
         for setting in (
             f"SET memory_limit = '{self.limit}B'",
             f"SET threads = {max(1, min(cores, self.limit // per_thread))}",
-            f"SET allocator_flush_threshold = '{_KEPT_WHEN_FREED}'",
-            f"SET allocator_bulk_deallocation_flush_threshold = '{_KEPT_WHEN_FREED}'",
+            f"SET allocator_flush_threshold = '{_KEPT}B'",
+            f"SET allocator_bulk_deallocation_flush_threshold = '{_KEPT}B'",
             f"SET temp_directory = {literal(str(folder / 'spill'))}",
             "SET enable_progress_bar = false",
             "SET autoinstall_known_extensions = false",

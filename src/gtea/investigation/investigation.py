@@ -32,7 +32,9 @@ from gtea.ingestion.ingest import ingest
 from gtea.models.model_folder import load_model
 from gtea.report.report import ReportOptions, write_report
 from gtea.runtime.device import resolve_device
-from gtea.runtime.files import atomic_write, locked, write_json
+from gtea.runtime.files import atomic_write, holds_only_drafts, locked, write_json
+from gtea.runtime.json_shape import strict_json
+from gtea.runtime.plain_files import read_plain
 from gtea.runtime.progress import Progress, no_progress
 from gtea.scoring.options import ScoringOptions
 from gtea.scoring.table import ScoreSummary, score_accounts
@@ -46,6 +48,7 @@ from gtea.training.request import NodeRequest, result_of, run_once
 from gtea.training.results import TrainingResult
 
 _RECORD = "investigation.json"
+_MAX_JSON = 1 << 28
 _STORE, _MODEL, _SCORES, _CARD = "transactions.store", "model", "scores.csv", "MODEL_CARD.md"
 _REPORT = "report"
 _FIRST = 10
@@ -156,6 +159,8 @@ def investigate(
     """
     _require_own(request.out)
     with locked(request.out, UsageError(f"{request.out}: another gtea investigate is running there. Wait for it.")):
+        if not (request.out / _RECORD).exists():
+            write_json(request.out / _RECORD, {})
         table = {"name": request.transactions.name, "bytes": request.transactions.stat().st_size}
         table["sha256"] = _sha256(request.transactions)
         store, new_store = _store(request, table, progress)
@@ -193,7 +198,8 @@ def _require_own(out: Path) -> None:
     """Raise if the folder holds anything, but no investigation: nothing of somebody else's is written over."""
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out}: is a file. Choose another --out.")
-    if out.is_dir() and any(out.iterdir()) and not (out / _RECORD).exists() and not (out / _STORE).exists():
+    # The record is the first thing that is written: a store or a model without it is somebody else's.
+    if out.is_dir() and not (out / _RECORD).is_file() and not holds_only_drafts(out / _RECORD):
         raise UsageError(f"{out}: is not empty and holds no investigation. Choose another --out.")
 
 
@@ -266,8 +272,8 @@ def _report(request: InvestigationRequest, store: Store, unlabelled: bool, progr
 def _read_json(path: Path) -> dict[str, Any]:
     """What an earlier investigation wrote; nothing if there was none, or if it can't be read."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        found = strict_json(read_plain(path.parent, path.name, _MAX_JSON, through_link=True))
+    except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +27,9 @@ from gtea.report.index_row import IndexRow
 from gtea.report.known_labels import KnownLabels
 from gtea.report.page_workers import Job, write_pages
 from gtea.report.ranking import Ranking, ranked
-from gtea.runtime.files import write_json
+from gtea.runtime.files import holds_only_drafts, locked, write_json
+from gtea.runtime.json_shape import misshapen, strict_json
+from gtea.runtime.plain_files import read_plain
 from gtea.runtime.progress import Progress, no_progress
 from gtea.scoring.edge_cache import model_digest
 from gtea.scoring.options import ScoringOptions
@@ -37,6 +39,8 @@ from gtea.store.view import View
 from gtea.tasks.accounts import read_accounts
 
 _RECORD = "report.json"
+_MAX_RECORD = 1 << 28
+_OWN_FILE = re.compile(rf"index\.html|\d+\.html|files/\d+/({'|'.join(map(re.escape, FILES))})")
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,14 @@ def write_report(
     """Write the pages of the accounts with the highest scores, and the index; returns the record of the report."""
     if options.top < 1 or options.jobs < 1:
         raise UsageError(f"--top, --jobs: must be at least 1 (got {options.top} and {options.jobs}). Try 200 and 2.")
+    _require_own(out)
+    with locked(out, UsageError(f"{out}: another gtea report is being written there. Wait for it.")):
+        return _write(model, store, out, options, device, progress)
+
+
+def _write(
+    model: Path, store: Path, out: Path, options: ReportOptions, device: torch.device, progress: Progress
+) -> dict[str, Any]:
     earlier = _earlier_files(out)
     opened = Store.open(store)
     ready = NodeModel.open(model, device)
@@ -77,6 +89,8 @@ def write_report(
     labels = KnownLabels(opened, ready.preprocessing.neighbour_labels)
     chosen = _chosen(ranking, opened, labels, options)
     request = _request(ready, model, store, view, ranking, chosen, out, options)
+    # First, so that a killed report is known for one, and all its files for ours.
+    write_json(out / _RECORD, {"files": sorted({*earlier, *_files(len(chosen), request)})})
     rows: list[IndexRow] = []
     for number, row in sorted(
         _written(request, ready, opened, chosen, options.jobs, progress), key=lambda pair: pair[0]
@@ -94,7 +108,7 @@ def write_report(
     write_text(out / "index.html", render_index(request.common, rows, clock, request.window, as_of, footer))
     write_json(out / _RECORD, record)
     for name in earlier - set(record["files"]):
-        (out / name).unlink(missing_ok=True)
+        _delete_plain(out, name)
     return record
 
 
@@ -200,9 +214,7 @@ def _written(
 
 
 def _record(request: CaseRequest, model: NodeModel, view: View, rows: Sequence[IndexRow]) -> dict[str, Any]:
-    place = Place(0, len(rows), len(str(len(rows))))
-    pages = [place.file(number) for number in range(1, len(rows) + 1)]
-    beside = [] if request.exports is None else [f"files/{page[:-5]}/{name}" for page in pages for name in FILES]
+    pages = _pages(len(rows))
     return {
         "model": request.common.model_name,
         "model_digest": model_digest(model.saved),
@@ -215,20 +227,46 @@ def _record(request: CaseRequest, model: NodeModel, view: View, rows: Sequence[I
             {"page": page, "account": row.whole, "score": row.score, "known": row.known, "reason": row.reason}
             for page, row in zip(pages, rows, strict=True)
         ],
-        "files": ["index.html", *pages, *beside],
+        "files": _files(len(rows), request),
     }
+
+
+def _pages(count: int) -> list[str]:
+    place = Place(0, count, len(str(count)))
+    return [place.file(number) for number in range(1, count + 1)]
+
+
+def _files(count: int, request: CaseRequest) -> list[str]:
+    """The files of a report of so many pages, apart from its record."""
+    pages = _pages(count)
+    beside = [] if request.exports is None else [f"files/{page[:-5]}/{name}" for page in pages for name in FILES]
+    return ["index.html", *pages, *beside]
+
+
+def _require_own(out: Path) -> None:
+    """Refuse a folder that holds anything, but no report: nothing of somebody else's is written over."""
+    if holds_only_drafts(out / _RECORD) or _earlier_record(out) is not None:
+        return
+    if out.exists() or out.is_symlink():
+        raise UsageError(f"{out}: exists and is no report of ours. Name another folder, or remove it.")
+
+
+def _earlier_record(out: Path) -> dict[str, Any] | None:
+    try:
+        record = strict_json(read_plain(out, _RECORD, _MAX_RECORD, through_link=True))
+    except (OSError, ValueError):
+        return None
+    return record if isinstance(record, dict) and misshapen(record.get("files"), [str], "files") is None else None
 
 
 def _earlier_files(out: Path) -> set[str]:
-    """The files of an earlier report in the same folder. Anybody else's folder is refused."""
-    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
-        return set()
-    try:
-        files = json.loads((out / _RECORD).read_text(encoding="utf-8"))["files"]
-    except (OSError, ValueError, KeyError, TypeError):
-        raise UsageError(f"{out}: exists and is no report of ours. Name another folder, or remove it.") from None
-    return {
-        name
-        for name in files
-        if isinstance(name, str) and not Path(name).is_absolute() and ".." not in Path(name).parts
-    }
+    """The files of an earlier report in the same folder: only such as a report has, whatever its record says."""
+    record = _earlier_record(out)
+    return set() if record is None else {name for name in record["files"] if _OWN_FILE.fullmatch(name)}
+
+
+def _delete_plain(out: Path, name: str) -> None:
+    """Delete a file of an earlier report, unless it is behind a link to another folder."""
+    file = out / name
+    if file.parent.resolve() == out.resolve() / Path(name).parent:
+        file.unlink(missing_ok=True)

@@ -10,15 +10,13 @@ import dataclasses
 import json
 import os
 import queue
-import signal
 import sys
 import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from gtea.errors import GteaError
-from gtea.runtime.disk_errors import system_error
+from gtea.runtime.worker_process import answer_stream, error_answer
 
 if TYPE_CHECKING:
     from gtea.experiments.runs.jobs import Job
@@ -30,10 +28,7 @@ _REPORT_INTERVAL = 0.5
 
 def main() -> None:
     """Run jobs until stdin closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and closes our stdin
-    # Libraries may print to stdout. Send that to stderr, so that it doesn't mix with the JSON lines.
-    responses = os.fdopen(os.dup(sys.stdout.fileno()), "w")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    responses = answer_stream()
     requests: queue.Queue[dict[str, Any]] = queue.Queue()
     threading.Thread(target=_read, args=(requests,), daemon=True).start()
     while True:
@@ -64,14 +59,8 @@ def handle_request(request: dict[str, Any], responses: TextIO) -> None:
         from gtea.experiments.runs.run_job import run_job
 
         outcome = run_job(_job(request["job"]), Path(request["out"]), on_report)
-    except GteaError as error:
-        send({"error": _error_class(error), "lines": error.lines})
     except Exception as error:
-        found = system_error(error)
-        if found is not None:
-            send({"error": _error_class(found), "lines": found.lines})
-        else:  # a bug: the parent raises it as its own
-            send({"error": None, "lines": [f"{type(error).__name__}: {error} (use --jobs 1 for a traceback)"]})
+        send(error_answer(error))
     else:
         send({"outcome": dataclasses.asdict(outcome)})
 
@@ -91,11 +80,6 @@ def _job(record: dict[str, Any]) -> Job:
             "config": config_from_json(record["config"]),
         }
     )
-
-
-def _error_class(error: GteaError) -> str:
-    """The name of the nearest base class defined in gtea.errors."""
-    return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "gtea.errors")
 
 
 if __name__ == "__main__":
