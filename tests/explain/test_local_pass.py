@@ -7,7 +7,8 @@ import pytest
 import torch
 from tests.explain.worlds import CPU, CUT, model_of, random_rows, small, store_of
 
-from gtea.explain.local_pass import EncodedView, LocalPass
+from gtea.explain.encoded_view import EncodedView
+from gtea.explain.local_pass import LocalPass
 from gtea.features.node_features import NodeFeatures
 from gtea.sampling.collate import HistoryReader
 
@@ -28,16 +29,3 @@ def test_with_nothing_removed_it_is_the_exact_embedding(directed: bool, num_laye
         exact = model.embeddings(store, CUT, np.array([node, node]))  # type: ignore[union-attr]
         np.testing.assert_allclose(z.numpy(), exact, atol=1e-5)
         assert local.weights.sum() == pytest.approx(1)
-
-
-def test_rows_are_kept() -> None:
-    store = store_of(random_rows(1))
-    model = model_of(store, small("gtea-l"))
-    view = store.as_of(CUT)
-    features = NodeFeatures(view, model.preprocessing.nodes)
-    around = EncodedView(model.gtea, HistoryReader(view, model.preprocessing, 4), features, CPU)
-    with torch.inference_mode():
-        (first,) = around.rows(np.array([2]))
-        again, other = around.rows(np.array([2, 3]))
-    assert first is again
-    assert other is not first

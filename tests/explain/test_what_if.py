@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gtea.explain.effect import Effects, Scored
+from gtea.explain.effect import Effects
+from gtea.explain.scored import Scored
 from gtea.explain.what_if import Removal, SearchLimits, is_alert, smallest_removal
 
 Score = Callable[[frozenset[int]], float]

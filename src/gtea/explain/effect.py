@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
 
@@ -20,9 +19,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gtea.explain.local_pass import EncodedView, LocalPass, changed_edge
+from gtea.explain.changed_edge import changed_edge
+from gtea.explain.encoded_view import EncodedView
+from gtea.explain.local_pass import LocalPass
 from gtea.features.alternatives import Alternatives, alternatives
 from gtea.features.node_features import HeadInputs, NodeFeatures
+from gtea.features.removals import RemovableEvents, Removals
 from gtea.models.gtea import GTEANodeClassifier
 from gtea.models.hybrid import HybridClassifier
 from gtea.sampling.collate import HistoryReader
@@ -31,9 +33,8 @@ from gtea.store.view import View
 from gtea.store.without import events_between, without_events
 
 Nodes = NDArray[np.int64]
-_EVENTS_AT_A_TIME = 1 << 21
-NUM_JOINT = 3
-"""How many counterparties are chosen by what happens without them together."""
+_SLOTS_AT_A_TIME = 1 << 22
+"""How many slots of alternatives are described at a time, which bounds memory."""
 _NUM_LAYERS = 2
 """What follows from a removal is written down for this many layers. Deeper networks are replayed."""
 
@@ -65,43 +66,6 @@ class Effects(ABC):
             partner: An index into ``partners``.
             sets: Each as rows of the store's event arrays.
         """
-
-
-@dataclass(frozen=True)
-class Scored:
-    """A subject with its score and what it would be without each counterparty."""
-
-    effects: Effects
-    column: int
-    """The class whose probability is the score."""
-    score: float
-    without: NDArray[np.float64]
-    candidates: int
-    """How many counterparties are tried where some are chosen one by one."""
-    _known: dict[bytes, float] = field(default_factory=dict)
-
-    def scores(self, sets: Sequence[Nodes]) -> NDArray[np.float64]:
-        """The scores without some sets of counterparties. Each set is computed once: few have few subsets."""
-        keys = [np.sort(some).tobytes() for some in sets]
-        new = {key: some for key, some in zip(keys, sets, strict=True) if key not in self._known}
-        if new:
-            found = self.effects.without(list(new.values()))[:, self.column]
-            self._known.update(zip(new, found.tolist(), strict=True))
-        return np.array([self._known[key] for key in keys])
-
-    @cached_property
-    def raising(self) -> Nodes:
-        """The counterparties in the order of how much they raise the score.
-
-        The first three are chosen one by one, each given that those before it are gone: where two do the same, the
-        score hardly falls without one of them, and much without both. The others follow by their own effects.
-        """
-        order = np.argsort(self.without, kind="stable")
-        chosen, left = order[:0], order[: self.candidates]
-        while len(chosen) < NUM_JOINT and len(left):
-            best = int(self.scores([np.append(chosen, i) for i in left]).argmin())
-            chosen, left = np.append(chosen, left[best]), np.delete(left, best)
-        return np.append(chosen, order[~np.isin(order, chosen)])
 
 
 class Replay(Effects):
@@ -180,7 +144,7 @@ class AccountEffects(Effects):
         self.partners, self._partner_of = np.unique(self._local.neighbour, return_inverse=True)
         self.ends = np.full(len(self.partners), node)
         self._events = _events_by_partner(ready.view, self._local.edge, self._partner_of)
-        self._num_events = max(1, sum(map(len, self._events)))
+        self._removable = RemovableEvents(ready.view, node)
         self._alone: dict[int, NDArray[np.float32]] = {}
 
     @cached_property
@@ -189,7 +153,7 @@ class AccountEffects(Effects):
         return np.bincount(self._partner_of, self._local.weights, len(self.partners)).astype(np.float64)
 
     def _without(self, sets: list[Nodes]) -> NDArray[np.float64]:
-        size = max(1, _EVENTS_AT_A_TIME // self._num_events)
+        size = max(1, _SLOTS_AT_A_TIME // max(1, len(self._partner_of)))
         parts = [self._removed(sets[first : first + size]) for first in range(0, len(sets), size)]
         return np.concatenate(parts)
 
@@ -197,15 +161,13 @@ class AccountEffects(Effects):
         lost = np.zeros((len(sets), len(self.partners)), dtype=bool)
         for i, some in enumerate(sets):
             lost[i, some] = True
-        kept = ~lost[:, self._partner_of]
-        nothing = np.empty(0, dtype=np.int64)
-        left_out = [np.concatenate([nothing, *(self._events[i] for i in some.tolist())]) for some in sets]
-        accounts = alternatives(self._ready.view, np.full(len(sets), self._node), left_out)
+        accounts = Removals(self._removable, lost)
         with torch.inference_mode():
             removed = np.flatnonzero(lost.any(axis=0)).tolist()
-            self._describe_alone(kept, removed)
+            self._describe_alone(accounts.kept, removed)
             partners = {int(self.partners[i]): self._alone[i] for i in removed if i in self._alone}
-            return self._answer(kept, accounts, partners)
+            x = self._ready.features.compute_in(accounts)
+            return self._probabilities(self._local.embed(accounts.kept, x, partners), x, accounts, None)
 
     def without_events(self, partner: int, sets: Sequence[Nodes]) -> NDArray[np.float64]:
         """Probabilities without some of the events with one counterparty."""
@@ -223,14 +185,8 @@ class AccountEffects(Effects):
             z = self._local.embed(kept, x, rows, changed)
             return self._probabilities(z, x, accounts, partners)
 
-    def _answer(
-        self, kept: NDArray[np.bool_], accounts: Alternatives, partners: dict[int, NDArray[np.float32]]
-    ) -> NDArray[np.float64]:
-        x = self._ready.features.compute_in(accounts)
-        return self._probabilities(self._local.embed(kept, x, partners), x, accounts, None)
-
     def _probabilities(
-        self, z: torch.Tensor, x: NDArray[np.float32], accounts: Alternatives, partner: Alternatives | None
+        self, z: torch.Tensor, x: NDArray[np.float32], accounts: Alternatives | Removals, partner: Alternatives | None
     ) -> NDArray[np.float64]:
         ready = self._ready
         shares = ready.inputs.label_shares_in(accounts, partner)

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from gtea.errors import UsageError
-from gtea.explain.effect import NUM_JOINT, AccountEffects, EffectModel, Effects, Replay, Scored
+from gtea.explain.effect import AccountEffects, EffectModel, Effects, Replay
 from gtea.explain.explanation import (
     BurstEffect,
     Counterparty,
@@ -24,6 +24,7 @@ from gtea.explain.explanation import (
     log_odds,
 )
 from gtea.explain.own_statistics import AccountPopulation, MedianInputs, statistic_effects
+from gtea.explain.scored import NUM_JOINT, Scored
 from gtea.explain.what_if import Removal, SearchLimits, is_alert, smallest_removal
 from gtea.models.model_folder import load_model
 from gtea.scoring.edge_cache import model_digest

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.errors import UsageError
-from gtea.explain.effect import Scored
 from gtea.explain.explainer import CURVE_LENGTH, Explainer, random_sets
 from gtea.explain.explanation import log_odds
+from gtea.explain.scored import Scored
 from gtea.features.preprocessing import evenly_spaced
 from gtea.runtime.progress import Progress, no_progress
 from gtea.scoring.scorer import NodeModel

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.explain.effect import Scored
+from gtea.explain.scored import Scored
 
 _LONGEST = 12
 """Greedy sets have at most this size. Larger ones are made in the order of the counterparties' own effects."""

@@ -41,8 +41,10 @@ _EVENT_STATISTICS = (
     "gap_min",
     "gap_max",
 )
-_COUNT, _PARTNERS, _SINCE_FIRST, _SINCE_LAST, _SPAN, _GAP_MEAN, _GAP_STD, _GAP_MIN, _GAP_MAX = range(9)
+NUM_EVENT_STATISTICS = len(_EVENT_STATISTICS)
+COUNT, PARTNERS, _SINCE_FIRST, _SINCE_LAST, _SPAN, _GAP_MEAN, _GAP_STD, _GAP_MIN, _GAP_MAX = range(9)
 _FEATURE_STATISTICS = ("sum", "mean", "std", "min", "max")
+NUM_FEATURE_STATISTICS = len(_FEATURE_STATISTICS)
 _SUM, _MEAN, _STD, _MIN, _MAX = range(5)
 _NET_FLOW = ("net", "left")
 _MIN_NET_SHARE = 1e-6
@@ -90,27 +92,28 @@ def _fill(
     graph: Graph, order: NDArray[np.int64], per_second: int, nodes: NDArray[np.int64], rows: NDArray[np.float64]
 ) -> None:
     num_features = graph.event_features.shape[1]
-    width = len(_EVENT_STATISTICS) + len(_FEATURE_STATISTICS) * num_features
+    width = NUM_EVENT_STATISTICS + NUM_FEATURE_STATISTICS * num_features
     # One buffer for all nodes: most have a handful of events, and an allocation costs more than reading them.
     times, sides = np.empty(_ROOM, dtype=np.int64), np.empty(_ROOM, dtype=np.int64)
+    one_side = np.empty(_ROOM, dtype=np.int64)
     for i in range(len(nodes)):
         start, stop = visible_slots(graph, nodes[i])
         by_side = rows[i, : 3 * width].reshape(3, width)
         count = _read(graph, nodes[i], start, stop, by_side, times, sides)
         if count > len(times):
             times, sides = np.empty(2 * count, dtype=np.int64), np.empty(2 * count, dtype=np.int64)
+            one_side = np.empty(2 * count, dtype=np.int64)
             by_side[:] = 0
             _read(graph, nodes[i], start, stop, by_side, times, sides)
-        by_side[_BOTH, _PARTNERS] = distinct(graph.slot_neighbour[start:stop])
+        by_side[_BOTH, PARTNERS] = distinct(graph.slot_neighbour[start:stop])
         if stop - start > 1:
             sort_events(graph, start, times[:count], sides[:count], order)
         for side in range(3):
-            if by_side[side, _COUNT] > 0:
-                _time_statistics(by_side[side], times[:count], sides[:count], side + 1, graph.cut, per_second)
-                _finish(by_side[side])
-        for k in range(num_features):
-            at = len(_EVENT_STATISTICS) + len(_FEATURE_STATISTICS) * k + _SUM
-            _net_flow(by_side[_IN, at], by_side[_OUT, at], rows[i, 3 * width + len(_NET_FLOW) * k :])
+            if by_side[side, COUNT] > 0:
+                chosen = _choose(times[:count], sides[:count], side + 1, one_side)
+                fill_times(by_side[side], one_side[:chosen], graph.cut, per_second)
+                finish(by_side[side])
+        fill_net_flow(by_side, rows[i, 3 * width :])
 
 
 @jit
@@ -144,80 +147,77 @@ def _read(
             count += 1
             sides_seen |= side
             if side & 1:
-                _add(row[_OUT], graph.event_features[event])
+                add_event(row[_OUT], graph.event_features[event])
             if side & 2:
-                _add(row[_IN], graph.event_features[event])
-            _add(row[_BOTH], graph.event_features[event])
-        row[_OUT, _PARTNERS] += sides_seen & 1
-        row[_IN, _PARTNERS] += sides_seen >> 1
+                add_event(row[_IN], graph.event_features[event])
+            add_event(row[_BOTH], graph.event_features[event])
+        row[_OUT, PARTNERS] += sides_seen & 1
+        row[_IN, PARTNERS] += sides_seen >> 1
     return count
 
 
 @jit
-def _add(side: NDArray[np.float64], values: NDArray[np.float32]) -> None:
+def add_event(side: NDArray[np.float64], values: NDArray[np.float32]) -> None:
     """Add one event. Deviations are updated value by value (Welford 1962): sums of squares cancel for large amounts."""
-    side[_COUNT] += 1
+    side[COUNT] += 1
     for k in range(len(values)):
         value = np.float64(values[k])
-        stats = side[len(_EVENT_STATISTICS) + len(_FEATURE_STATISTICS) * k :]
+        stats = side[NUM_EVENT_STATISTICS + NUM_FEATURE_STATISTICS * k :]
         change = value - stats[_MEAN]
         stats[_SUM] += value
-        stats[_MEAN] += change / side[_COUNT]
+        stats[_MEAN] += change / side[COUNT]
         stats[_STD] += change * (value - stats[_MEAN])
-        stats[_MIN] = value if side[_COUNT] == 1 else min(stats[_MIN], value)
-        stats[_MAX] = value if side[_COUNT] == 1 else max(stats[_MAX], value)
+        stats[_MIN] = value if side[COUNT] == 1 else min(stats[_MIN], value)
+        stats[_MAX] = value if side[COUNT] == 1 else max(stats[_MAX], value)
 
 
 @jit
-def _time_statistics(
-    row: NDArray[np.float64],
-    times: NDArray[np.int64],
-    sides: NDArray[np.int64],
-    side: int,
-    cut: int,
-    per_second: int,
-) -> None:
-    """Fill the time statistics of one side, given all events in time order."""
-    num_gaps, total, shortest, longest = 0, 0.0, np.inf, 0.0
-    first = last = np.int64(0)
+def _choose(times: NDArray[np.int64], sides: NDArray[np.int64], side: int, chosen: NDArray[np.int64]) -> int:
+    """Copy the times of the events of one side, a bit flag. Returns their number."""
+    count = 0
     for i in range(len(times)):
         if sides[i] & side:
-            if num_gaps == 0:
-                first = times[i]
-            else:
-                gap = (times[i] - last) / per_second
-                total += gap
-                shortest, longest = min(shortest, gap), max(longest, gap)
-            last = times[i]
-            num_gaps += 1
-    num_gaps -= 1
-    row[_SINCE_FIRST] = (cut - first) / per_second
-    row[_SINCE_LAST] = (cut - last) / per_second
-    row[_SPAN] = (last - first) / per_second
+            chosen[count] = times[i]
+            count += 1
+    return count
+
+
+@jit
+def fill_times(row: NDArray[np.float64], times: NDArray[np.int64], cut: int, per_second: int) -> None:
+    """Fill the time statistics of one side, given the times of its events in ascending order."""
+    row[_SINCE_FIRST] = (cut - times[0]) / per_second
+    row[_SINCE_LAST] = (cut - times[-1]) / per_second
+    row[_SPAN] = (times[-1] - times[0]) / per_second
+    num_gaps = len(times) - 1
     if num_gaps == 0:
         return
+    total, shortest, longest = 0.0, np.inf, 0.0
+    for i in range(num_gaps):
+        gap = (times[i + 1] - times[i]) / per_second
+        total += gap
+        shortest, longest = min(shortest, gap), max(longest, gap)
     mean, deviation = total / num_gaps, 0.0
-    previous, started = np.int64(0), False
-    for i in range(len(times)):
-        if sides[i] & side:
-            if started:
-                deviation += ((times[i] - previous) / per_second - mean) ** 2
-            previous, started = times[i], True
+    for i in range(num_gaps):
+        deviation += ((times[i + 1] - times[i]) / per_second - mean) ** 2
     row[_GAP_MEAN], row[_GAP_STD] = mean, np.sqrt(deviation / num_gaps)
     row[_GAP_MIN], row[_GAP_MAX] = shortest, longest
 
 
 @jit
-def _finish(side: NDArray[np.float64]) -> None:
+def finish(side: NDArray[np.float64]) -> None:
     """Turn sums of squared deviations into standard deviations."""
-    for at in range(len(_EVENT_STATISTICS) + _STD, len(side), len(_FEATURE_STATISTICS)):
-        side[at] = np.sqrt(side[at] / side[_COUNT])
+    for at in range(NUM_EVENT_STATISTICS + _STD, len(side), NUM_FEATURE_STATISTICS):
+        side[at] = np.sqrt(side[at] / side[COUNT])
 
 
 @jit
-def _net_flow(received: float, sent: float, row: NDArray[np.float64]) -> None:
-    """Fill the net flow of a feature, and log10 of its relative size: from -6 (all passed on) to 0 (all kept)."""
-    larger = max(abs(received), abs(sent))
-    row[0] = received - sent
-    if larger > 0:
-        row[1] = np.log10(min(max(abs(received - sent) / larger, _MIN_NET_SHARE), 1.0))
+def fill_net_flow(by_side: NDArray[np.float64], row: NDArray[np.float64]) -> None:
+    """Fill the net flow of each feature, and log10 of its relative size: from -6 (all passed on) to 0 (all kept)."""
+    for k in range(len(row) // len(_NET_FLOW)):
+        at = NUM_EVENT_STATISTICS + NUM_FEATURE_STATISTICS * k + _SUM
+        received, sent = by_side[_IN, at], by_side[_OUT, at]
+        larger = max(abs(received), abs(sent))
+        row[len(_NET_FLOW) * k] = received - sent
+        if larger > 0:
+            share = min(max(abs(received - sent) / larger, _MIN_NET_SHARE), 1.0)
+            row[len(_NET_FLOW) * k + 1] = np.log10(share)

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.features.alternatives import Alternatives
+from gtea.features.removals import Removals
 from gtea.runtime.jit import jit
 from gtea.store.account_keys import keys_of_all, keys_of_nodes
 from gtea.store.graph import Graph, graph_of, visible_events, visible_slots
@@ -82,6 +83,18 @@ class NeighbourLabelShares:
             # Set after the rows, because other threads read both. If two threads compute the same row, no harm is done.
             self._computed[new] = True
         return self._rows[nodes]
+
+    def rows_without(self, accounts: Removals) -> NDArray[np.float64]:
+        """The rows of an account without some of its neighbours."""
+        account = accounts.account
+        return _shares_left(
+            self._graph,
+            self._node_class,
+            *self._class_weights,
+            account.node,
+            account.events.slot_partner,
+            accounts.lost,
+        )
 
     def rows_in(self, accounts: Alternatives, partner: Alternatives | None = None) -> NDArray[np.float64]:
         """The rows of alternatives to accounts. Their neighbours are as in the view, but for one.
@@ -211,4 +224,49 @@ def _shares(
         for slot in range(start, stop):
             if row[graph.slot_neighbour[slot]] >= 0:
                 own_weight[row[graph.slot_neighbour[slot]]] = 0
+    return rows
+
+
+@jit
+def _shares_left(
+    graph: Graph,
+    node_class: NDArray[np.int64],
+    row: NDArray[np.int64],
+    by_class: NDArray[np.int64],
+    total: NDArray[np.int64],
+    node: int,
+    slot_partner: NDArray[np.int64],
+    lost: NDArray[np.bool_],
+) -> NDArray[np.float64]:
+    """The ``NeighbourLabels.names`` columns of one node, each row without all slots to some of its partners."""
+    num_classes = by_class.shape[1]
+    rows = np.zeros((len(lost), 2 * num_classes))
+    start, stop = visible_slots(graph, node)
+    weights, own_weight = np.zeros(stop - start, dtype=np.int64), np.zeros(lost.shape[1], dtype=np.int64)
+    others = np.zeros((stop - start, num_classes), dtype=np.int64)
+    for slot in range(start, stop):
+        if graph.slot_neighbour[slot] != node:
+            weights[slot - start] = _weight(graph, slot)
+            own_weight[slot_partner[slot - start]] += weights[slot - start]  # a directed store has a slot per direction
+    for i in range(stop - start):
+        at = row[graph.slot_neighbour[start + i]]
+        for c in range(num_classes):
+            others[i, c] = (
+                by_class[at, c] - (own_weight[slot_partner[i]] if c == node_class[node] else 0) if at >= 0 else 0
+            )
+    for k in range(len(lost)):
+        total_weight = 0
+        for i in range(stop - start):
+            if not lost[k, slot_partner[i]]:
+                total_weight += weights[i]
+        for i in range(stop - start):
+            other = graph.slot_neighbour[start + i]
+            if lost[k, slot_partner[i]] or other == node:
+                continue
+            share = weights[i] / total_weight
+            if node_class[other] >= 0:
+                rows[k, node_class[other]] += share
+            if row[other] >= 0:
+                for c in range(num_classes):
+                    rows[k, num_classes + c] += share * others[i, c] / total[row[other]]
     return rows

@@ -26,6 +26,7 @@ from gtea.features.alternatives import Alternatives
 from gtea.features.event_features import columns_of
 from gtea.features.neighbour_labels import NeighbourLabels, NeighbourLabelShares
 from gtea.features.partner_statistics import PartnerStatistics, partner_statistic_names
+from gtea.features.removals import Removals
 from gtea.features.rhythm_statistics import rhythm_statistic_names, rhythm_statistics
 from gtea.features.scaling import ColumnScaler, RankScaler
 from gtea.runtime.jit import jit
@@ -130,21 +131,29 @@ class NodeFeatures:
         """Like ``rows``, without the cache: for callers that read each node once."""
         return np.concatenate([self._part(kind, nodes) for kind in self._nodes.kinds], axis=1)
 
-    def compute_in(self, accounts: Alternatives, partner: Alternatives | None = None) -> NDArray[np.float32]:
+    def compute_in(self, accounts: Alternatives | Removals, partner: Alternatives | None = None) -> NDArray[np.float32]:
         """The rows of alternatives to accounts. Their neighbours are as in the view, but for one.
 
         Args:
+            accounts: Any alternatives, or those of one account without whole neighbours, which is faster.
             partner: Alternatives to one neighbour, as many: the neighbour of each alternative to the account.
         """
         return np.concatenate([self._part_in(kind, accounts, partner) for kind in self._nodes.kinds], axis=1)
 
-    def _part_in(self, kind: NodeKind, accounts: Alternatives, partner: Alternatives | None) -> NDArray[np.float32]:
+    def _part_in(
+        self, kind: NodeKind, accounts: Alternatives | Removals, partner: Alternatives | None
+    ) -> NDArray[np.float32]:
         scaler: ColumnScaler | None = getattr(self._nodes, kind, None)
         match kind:
             case "statistics":
                 raw = accounts.statistics[:, self._statistics]
             case "partners":
-                raw = self._partners.rows_in(accounts, partner)[:, self._partner_columns]
+                rows = (
+                    self._partners.rows_without(accounts)
+                    if isinstance(accounts, Removals)
+                    else self._partners.rows_in(accounts, partner)
+                )
+                raw = rows[:, self._partner_columns]
             case "rhythm":
                 raw = accounts.rhythm[:, self._rhythm]
             case _:
@@ -231,10 +240,14 @@ class HeadInputs:
         return None if self._labels is None else np.sqrt(self._labels.rows(nodes)).astype(np.float32)
 
     def label_shares_in(
-        self, accounts: Alternatives, partner: Alternatives | None = None
+        self, accounts: Alternatives | Removals, partner: Alternatives | None = None
     ) -> NDArray[np.float32] | None:
         """The same of alternatives to accounts; see ``NodeFeatures.compute_in``."""
-        return None if self._labels is None else np.sqrt(self._labels.rows_in(accounts, partner)).astype(np.float32)
+        if self._labels is None:
+            return None
+        if isinstance(accounts, Removals):
+            return np.sqrt(self._labels.rows_without(accounts)).astype(np.float32)
+        return np.sqrt(self._labels.rows_in(accounts, partner)).astype(np.float32)
 
     def joined(self, features: NDArray[np.float32], shares: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
         """Rows of these features and neighbour label columns; None if the model has no head inputs."""

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from gtea.features.alternatives import Alternatives
 from gtea.features.node_blocks import fill_rows, node_threads
+from gtea.features.removals import Removals
 from gtea.features.short_sorts import distinct, sort_both
 from gtea.runtime.jit import jit
 from gtea.store.graph import Graph, graph_of, visible_events, visible_slots
@@ -70,6 +71,16 @@ class PartnerStatistics:
         self._describe_partners(np.ascontiguousarray(nodes, dtype=np.int64), threads)
         fill = partial(_fill, self._graph, self._directed, self._profiles)
         return fill_rows(fill, nodes, self._width, threads)
+
+    def rows_without(self, accounts: Removals) -> NDArray[np.float64]:
+        """The rows of an account without some of its partners."""
+        node = np.array([accounts.account.node])
+        self._describe_partners(node, 1)
+        place, flows = _flows_of(self._graph, int(node[0]), self._directed)
+        left = ~accounts.lost[:, np.searchsorted(accounts.account.partners, place)]
+        rows = np.zeros((len(left), self._width))
+        _fill_left(flows, self._profiles[place], np.ascontiguousarray(left), rows)
+        return rows
 
     def rows_in(self, accounts: Alternatives, partner: Alternatives | None = None) -> NDArray[np.float64]:
         """The rows of alternatives to accounts. Their partners are as in the view, but for one.
@@ -169,13 +180,55 @@ def _fill(
     # its number, events out, in and both, and the sizes of each feature out, in and both.
     partner, slots = np.empty(capacity, dtype=np.int64), np.empty(capacity, dtype=np.int64)
     flows = np.empty((capacity, 3, 1 + num_features))
-    sums, largest = np.empty((3, 1 + num_features)), np.empty((3, 1 + num_features))
+    sums, largest, left = np.empty((3, 1 + num_features)), np.empty((3, 1 + num_features)), np.ones(capacity, np.bool_)
     for i in range(len(nodes)):
         count = _read(graph, nodes[i], directed, partner, slots, flows)
         if count > 0:
             by_side = rows[i, : 3 * width].reshape(3, width)
             _fill_sides(partner[:count], flows, profiles, by_side, sums, largest)
-            _fill_summary(flows[:count], rows[i, 3 * width :])
+            _fill_summary(flows[:count], left, rows[i, 3 * width :])
+
+
+@jit
+def _flows_of(graph: Graph, node: int, directed: bool) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The partners of a node, and what flows to and from each; see ``_read``."""
+    start, stop = visible_slots(graph, node)
+    partner, slots = np.empty(stop - start, dtype=np.int64), np.empty(stop - start, dtype=np.int64)
+    flows = np.empty((stop - start, 3, 1 + graph.event_features.shape[1]))
+    count = _read(graph, node, directed, partner, slots, flows)
+    return partner[:count], flows[:count]
+
+
+@jit
+def _fill_left(
+    flows: NDArray[np.float64], profiles: NDArray[np.float64], left: NDArray[np.bool_], rows: NDArray[np.float64]
+) -> None:
+    """Fill the rows of one node, each with some of its partners left; flows and profiles are by partner."""
+    num_features = flows.shape[2] - 1
+    width = len(_SIDE_COLUMNS) + len(_FEATURE_COLUMNS) * num_features
+    sums, largest = np.empty((3, 1 + num_features)), np.empty((3, 1 + num_features))
+    # Listed by side, because most partners have one: asking each of them every time costs more than the sums.
+    listed, length = np.empty((3, len(flows)), dtype=np.int64), np.zeros(3, dtype=np.int64)
+    for side in range(3):
+        for i in range(len(flows)):
+            if flows[i, side, 0] > 0:
+                listed[side, length[side]] = i
+                length[side] += 1
+    for row in range(len(left)):
+        by_side = rows[row, : 3 * width].reshape(3, width)
+        sums[:], largest[:] = 0, 0
+        for side in range(3):
+            count, squares = 0, 0.0
+            for place in range(length[side]):
+                i = listed[side, place]
+                if left[row, i]:
+                    count += 1
+                    squares += flows[i, side, 0] * flows[i, side, 0]
+                    _add_partner(flows, i, side, profiles, i, by_side, sums, largest)
+            if count > 0:
+                _finish(by_side[side], count, squares, sums[side], largest[side])
+        if left[row].any():
+            _fill_summary(flows, left[row], rows[row, 3 * width :])
 
 
 @jit
@@ -228,28 +281,39 @@ def _fill_sides(
     largest: NDArray[np.float64],
 ) -> None:
     """Fill the columns of the three sides. ``sums`` and ``largest`` are buffers."""
-    num_features = flows.shape[2] - 1
     sums[:], largest[:] = 0, 0
     for side in range(3):
-        row, count, squares = rows[side], 0, 0.0
+        count, squares = 0, 0.0
         for i in range(len(partner)):
-            flow = flows[i, side]
-            if flow[0] == 0:
-                continue
-            count += 1
-            squares += flow[0] * flow[0]
-            profile = profiles[partner[i]]
-            row[_DEGREE_MEAN] += profile[_LOG_DEGREE]
-            row[_DEGREE_MAX] = max(row[_DEGREE_MAX], profile[_DEGREE])
-            row[_EVENTS_MEAN] += profile[_LOG_EVENTS]
-            row[_SENT_MEAN] += profile[_SENT_SHARE]
-            for k in range(1 + num_features):
-                sums[side, k] += flow[k]
-                largest[side, k] = max(largest[side, k], flow[k])
-            for k in range(num_features):
-                row[len(_SIDE_COLUMNS) + len(_FEATURE_COLUMNS) * k] += profile[_MEANS + k]
+            if flows[i, side, 0] > 0:
+                count += 1
+                squares += flows[i, side, 0] * flows[i, side, 0]
+                _add_partner(flows, i, side, profiles, partner[i], rows, sums, largest)
         if count > 0:
-            _finish(row, count, squares, sums[side], largest[side])
+            _finish(rows[side], count, squares, sums[side], largest[side])
+
+
+@jit
+def _add_partner(
+    flows: NDArray[np.float64],
+    i: int,
+    side: int,
+    profiles: NDArray[np.float64],
+    partner: int,
+    rows: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    largest: NDArray[np.float64],
+) -> None:
+    """Add one partner to a side. Arrays are indexed here: a slice of each would cost more than the sums."""
+    rows[side, _DEGREE_MEAN] += profiles[partner, _LOG_DEGREE]
+    rows[side, _DEGREE_MAX] = max(rows[side, _DEGREE_MAX], profiles[partner, _DEGREE])
+    rows[side, _EVENTS_MEAN] += profiles[partner, _LOG_EVENTS]
+    rows[side, _SENT_MEAN] += profiles[partner, _SENT_SHARE]
+    for k in range(flows.shape[2]):
+        sums[side, k] += flows[i, side, k]
+        largest[side, k] = max(largest[side, k], flows[i, side, k])
+    for k in range(flows.shape[2] - 1):
+        rows[side, len(_SIDE_COLUMNS) + len(_FEATURE_COLUMNS) * k] += profiles[partner, _MEANS + k]
 
 
 @jit
@@ -269,10 +333,12 @@ def _finish(
 
 
 @jit
-def _fill_summary(flows: NDArray[np.float64], row: NDArray[np.float64]) -> None:
-    """Fill the columns about all partners."""
-    mutual, events = 0, 0.0
+def _fill_summary(flows: NDArray[np.float64], left: NDArray[np.bool_], row: NDArray[np.float64]) -> None:
+    """Fill the columns about all partners that are left."""
+    count, mutual, events = 0, 0, 0.0
     for i in range(len(flows)):
-        mutual += flows[i, _OUT, 0] > 0 and flows[i, _IN, 0] > 0
-        events += flows[i, _BOTH, 0]
-    row[0], row[1] = mutual / len(flows), events / len(flows)
+        if left[i]:
+            count += 1
+            mutual += flows[i, _OUT, 0] > 0 and flows[i, _IN, 0] > 0
+            events += flows[i, _BOTH, 0]
+    row[0], row[1] = mutual / count, events / count

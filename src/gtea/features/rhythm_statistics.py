@@ -29,7 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,14 +43,16 @@ from gtea.store.time_units import stored_per_second
 from gtea.store.view import View
 
 _SIDES = ("out", "in", "both")
+NUM_SIDES = len(_SIDES)
 _OUT, _IN, _BOTH = 1, 2, 3
 """Bit flags: an event from an account to itself is sent and received."""
 _SIDE_COLUMNS = ("rate", "burstiness", "busiest", "trend")
+NUM_SIDE_COLUMNS = len(_SIDE_COLUMNS)
 _RATE, _BURSTINESS, _BUSIEST, _TREND = range(4)
 _SUMMARY = ("hold_mean", "hold_min", "alternation", "day_cos", "day_sin")
 _HOLD_MEAN, _HOLD_MIN, _ALTERNATION, _DAY_COS, _DAY_SIN = range(5)
 _WINDOWS = 10
-_DAY = 86_400
+DAY = 86_400
 _MAX_RATIO = math.log(1000)
 _ROOM = 1024
 """The events that a buffer holds at first. It grows with the largest account: counting before reading takes longer."""
@@ -77,7 +79,7 @@ def rhythm_statistics_in(
         order: See ``gtea.features.short_sorts.UNKNOWN_ORDER``.
     """
     per_second = stored_per_second(store.unit)
-    day = 0 if store.unit == "step" else _DAY * per_second
+    day = 0 if store.unit == "step" else DAY * per_second
     fill = partial(_fill, graph, order, per_second, day)
     return fill_rows(fill, nodes, len(rhythm_statistic_names(store.features)), node_threads(len(nodes)))
 
@@ -91,7 +93,7 @@ def _fill(
     nodes: NDArray[np.int64],
     rows: NDArray[np.float64],
 ) -> None:
-    width = len(_SIDE_COLUMNS) + graph.event_features.shape[1]
+    width = NUM_SIDE_COLUMNS + graph.event_features.shape[1]
     # One buffer for all nodes: most have a handful of events, and an allocation costs more than reading them.
     buffers = np.empty((4, _ROOM), dtype=np.int64)
     for i in range(len(nodes)):
@@ -106,9 +108,9 @@ def _fill(
             row = rows[i, (side - 1) * width : side * width]
             chosen = _choose(times, codes, side, buffers[2], buffers[3])
             if chosen > 0:
-                unit = _DAY if day > 0 else 1
-                _fill_side(graph.event_features, buffers[2, :chosen], buffers[3, :chosen], per_second, unit, row)
-        _fill_summary(graph.event_features, times, codes, per_second, day, rows[i, len(_SIDES) * width :])
+                unit = DAY if day > 0 else 1
+                fill_side(graph.event_features, buffers[2, :chosen], buffers[3, :chosen], per_second, unit, row)
+        fill_summary(graph.event_features, times, codes, per_second, day, _NOTHING_KNOWN, rows[i, NUM_SIDES * width :])
 
 
 @jit
@@ -154,7 +156,7 @@ def _choose(
 
 
 @jit
-def _fill_side(
+def fill_side(
     event_features: NDArray[np.float32],
     times: NDArray[np.int64],
     codes: NDArray[np.int64],
@@ -183,7 +185,7 @@ def _fill_side(
         total = 0.0
         for code in codes:
             total += event_features[code >> 2, k]
-        row[len(_SIDE_COLUMNS) + k] = total * unit / length
+        row[NUM_SIDE_COLUMNS + k] = total * unit / length
 
 
 @jit
@@ -197,43 +199,73 @@ def _most_within(times: NDArray[np.int64], length: int) -> int:
     return most
 
 
+class KnownTerms(NamedTuple):
+    """Terms of the summary that are known already, by event; empty arrays if none are."""
+
+    received: NDArray[np.int64]
+    """The latest event received before each, for which ``hold`` holds."""
+    hold: NDArray[np.float64]
+    """What a sent event adds to ``hold_mean``, and to ``passed`` of each feature."""
+    day: NDArray[np.float64]
+    """The cosine and sine of the time of day."""
+
+
+_NOTHING_KNOWN = KnownTerms(np.empty(0, dtype=np.int64), np.empty((0, 0)), np.empty((0, 0)))
+
+
 @jit
-def _fill_summary(
+def fill_summary(
     event_features: NDArray[np.float32],
     times: NDArray[np.int64],
     codes: NDArray[np.int64],
     per_second: int,
     day: int,
+    known: KnownTerms,
     row: NDArray[np.float64],
 ) -> None:
     """Fill the columns about the account as a whole."""
     num_features, count = event_features.shape[1], len(times)
     received, holds, changes = -1, 0, 0
-    shortest = np.inf
+    shortest, is_known = np.inf, len(known.received) > 0
+    cosine = sine = 0.0
     for i in range(count):
-        side = codes[i] & _BOTH
+        event, side = codes[i] >> 2, codes[i] & _BOTH
         if side & _OUT and received >= 0:
-            hold = (times[i] - times[received]) / per_second
+            source, hold = codes[received] >> 2, (times[i] - times[received]) / per_second
             holds += 1
-            row[_HOLD_MEAN] += math.log1p(hold)
             shortest = min(shortest, hold)
-            for k in range(num_features):
-                sent = abs(np.float64(event_features[codes[i] >> 2, k]))
-                got = abs(np.float64(event_features[codes[received] >> 2, k]))
-                row[len(_SUMMARY) + k] += _log_distance(sent, got)
+            if is_known and known.received[event] == source:
+                row[_HOLD_MEAN] += known.hold[event, 0]
+                for k in range(num_features):
+                    row[len(_SUMMARY) + k] += known.hold[event, 1 + k]
+            else:
+                row[_HOLD_MEAN] += math.log1p(hold)
+                for k in range(num_features):
+                    row[len(_SUMMARY) + k] += passed_on(event_features[event, k], event_features[source, k])
         if side & _IN:
             received = i
         changes += i > 0 and side != codes[i - 1] & _BOTH
         if day > 0:
-            angle = 2 * math.pi * ((times[i] % day) / day)
-            row[_DAY_COS] += math.cos(angle) / count
-            row[_DAY_SIN] += math.sin(angle) / count
+            if is_known:
+                cosine += known.day[event, 0] / count
+                sine += known.day[event, 1] / count
+            else:
+                angle = 2 * math.pi * ((times[i] % day) / day)
+                cosine += math.cos(angle) / count
+                sine += math.sin(angle) / count
+    row[_DAY_COS], row[_DAY_SIN] = cosine, sine
     row[_HOLD_MEAN] = row[_HOLD_MEAN] / holds if holds > 0 else -1.0
     row[_HOLD_MIN] = shortest if holds > 0 else -1.0
     if count > 1:
         row[_ALTERNATION] = changes / (count - 1)
     for k in range(num_features):
         row[len(_SUMMARY) + k] = row[len(_SUMMARY) + k] / holds if holds > 0 else -1.0
+
+
+@jit
+def passed_on(sent: np.float32, got: np.float32) -> float:
+    """The distance of two sizes on a log scale, at most log(1000)."""
+    return _log_distance(abs(np.float64(sent)), abs(np.float64(got)))
 
 
 @jit
