@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gtea.ingestion.column_roles import ColumnRoles, Role, guess_roles, name_words
+from gtea.ingestion.column_roles import ColumnRoles, Role, counts_steps, guess_roles, name_words
 from gtea.ingestion.table_sample import ColumnSample, sample_columns
 
 chance = random.Random(0)
@@ -140,3 +140,20 @@ def test_words_of_a_name() -> None:
     assert name_words("nameOrig") == ["name", "orig"]
     assert name_words("From Bank") == ["from", "bank"]
     assert name_words("SRC_id2") == ["src", "id"]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "steps"),
+    [
+        ("step", ["1", "700000"], True),
+        ("day", ["0", "364"], True),
+        ("t", ["86400", "90000"], False),
+        ("seconds", ["0", "60"], False),
+        ("time", ["0.5", "1.5"], False),
+        ("time", ["-5", "5"], False),
+        ("timestamp", ["1700000000", "1700000001"], False),
+        ("date", ["2024-05-01", "2024-05-02"], False),
+    ],
+)
+def test_small_whole_numbers_count_steps(name: str, values: list[str], steps: bool) -> None:
+    assert counts_steps(ColumnSample(name, values)) == steps

@@ -93,6 +93,7 @@ def explained(store: Store, account: str = "me", *, seed: int = 1, score: float 
         what_if=WhatIf(tuple(each.account for each in counterparties[:2]), 0.61, False, True)
         if len(order) > 1
         else None,
+        removed=tuple(each.account for each in counterparties[: len(curve)]),
         removal_curve=curve,
         random_curve=RandomCurve(tuple(score - 0.003 * k for k in range(len(curve))), (0.01,) * len(curve)),
         model_digest="sha256:" + "8f0c" * 16,

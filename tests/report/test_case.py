@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
+import pytest
 from tests.report.made_up import busy_store, explained, made_up_case
 
 from gtea.report.case import Case
@@ -41,9 +44,25 @@ def test_the_window_holds_most_of_the_effect_and_stays_within_all_time(busy_case
 def test_strongest_first_and_raising_first_are_two_orders(busy_case: Case) -> None:
     sizes = [abs(pair.about.effect) for pair in busy_case.pairs]
     assert sizes == sorted(sizes, reverse=True)
-    effects = [pair.about.effect for pair in busy_case.raising]
+    removed = busy_case.explanation.removed
+    assert [pair.about.account for pair in busy_case.raising[: len(removed)]] == list(removed)
+    effects = [pair.about.effect for pair in busy_case.raising[len(removed) :]]
     assert effects == sorted(effects, reverse=True)
     assert len(busy_case.counting) <= len(busy_case.pairs)
+
+
+@pytest.mark.parametrize(
+    ("falls", "named"),
+    [((2.0, 1.0, 0.5), 3), ((2.0, 0.1, 1.0), 1), ((0.5, 4.0, 0.1), 2), ((0.0, 0.0, 0.0), 0), ((-0.5, -0.1, 0.0), 0)],
+)
+def test_those_are_named_without_whom_the_score_still_falls(
+    busy_case: Case, falls: tuple[float, ...], named: int
+) -> None:
+    about = busy_case.explanation
+    curve = 1 / (1 + np.exp(-(about.log_odds - np.cumsum(falls))))
+    changed = dataclasses.replace(about, removal_curve=tuple(curve.tolist()))
+    found = dataclasses.replace(busy_case, explanation=changed).named
+    assert [pair.about.account for pair in found] == list(about.removed[:named])
 
 
 def test_bursts_are_spans_of_page_time_in_any_unit() -> None:

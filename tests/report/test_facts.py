@@ -17,7 +17,7 @@ def test_six_facts_in_amounts() -> None:
         "Received": ("10.00", "2 events, 2 payers"),
         "Sent": ("9.00", "1 event, 1 payee"),
         "Stays": ("1.00", "10 % of what came in"),
-        "Counterparties": ("2", f"{len(case.counting)} count"),
+        "Counterparties": ("2", f"{len(case.counting)} with an effect"),
         "First event": ("1 Jan 1970", ""),
         "Last event": ("2 Jan 1970", ""),
     }
@@ -35,3 +35,6 @@ def test_without_amounts_events_are_counted() -> None:
 def test_more_may_go_out_than_came_in(busy_case: Case) -> None:
     spent = dataclasses.replace(busy_case.dealings, sent=~busy_case.dealings.sent & False)
     assert {fact.name for fact in facts(dataclasses.replace(busy_case, dealings=spent))} >= {"Stays"}
+    spent = dataclasses.replace(busy_case.dealings, sent=busy_case.dealings.sent | True)
+    found = {fact.name: fact.figure for fact in facts(dataclasses.replace(busy_case, dealings=spent))}
+    assert found["More sent than received"] == found["Sent"]

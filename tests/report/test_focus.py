@@ -4,7 +4,7 @@ import hypothesis
 import hypothesis.strategies as st
 import numpy as np
 
-from gtea.report.focus import shortest_window, with_margin
+from gtea.report.focus import shortest_window, widened, with_margin
 
 EVENTS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 5)), min_size=1, max_size=12)
 
@@ -27,3 +27,8 @@ def test_the_window_is_the_shortest_of_all(events: list[tuple[int, int]]) -> Non
 def test_a_window_has_air_and_a_least_length() -> None:
     assert with_margin(100, 200, 10) == (97, 203)
     assert with_margin(100, 100, 10) == (95, 105)
+
+
+def test_a_window_that_is_no_small_part_is_all_of_time() -> None:
+    assert widened((10, 30), (0, 100)) == (0, 100)
+    assert widened((10, 20), (0, 100)) == (10, 20)

@@ -21,4 +21,6 @@ def test_the_busiest_six_hours_in_words() -> None:
     counts = np.zeros((7, 24), dtype=np.int64)
     counts[2, 22] = counts[4, 1] = 3
     counts[0, 12] = 2
+    assert hours_note(counts) == "Events by weekday and hour, UTC.", "few events have no hours of their own"
+    counts *= 2
     assert hours_note(counts) == "Events by weekday and hour, UTC. 75 % fall between 20:00 and 02:00."

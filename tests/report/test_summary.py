@@ -4,6 +4,8 @@ import dataclasses
 
 from gtea.explain.explanation import WhatIf
 from gtea.report.case import Case
+from gtea.report.figures import listed
+from gtea.report.shown import short_id
 from gtea.report.summary import one_line, summary, summary_text
 
 
@@ -11,12 +13,16 @@ def with_what_if(case: Case, found: WhatIf | None) -> Case:
     return dataclasses.replace(case, explanation=dataclasses.replace(case.explanation, what_if=found))
 
 
+def with_curve(case: Case, *curve: float) -> Case:
+    return dataclasses.replace(case, explanation=dataclasses.replace(case.explanation, removal_curve=curve))
+
+
 def test_the_paragraph_has_rank_reasons_and_time(busy_case: Case) -> None:
     text = summary_text(busy_case)
-    assert text.startswith(f"Ranks 1st of {busy_case.common.num_accounts} accounts. It rests on ")
-    assert "of 40 counterparties: without the three strongest, 0x" in text
-    assert f"the score would be {busy_case.explanation.removal_curve[2]:.3f}" in text
-    assert "Most of what carries it happened between" in text
+    assert text.startswith(f"Ranks 1st of {busy_case.common.num_accounts} accounts. Three of its 40 counterparties ")
+    names = listed([short_id(account, 6) for account in busy_case.explanation.removed[:3]])
+    assert f"raise it most: without {names}, it would be {busy_case.explanation.removal_curve[2]:.3f}." in text
+    assert "Most of what counts happened between" in text
     assert "no smaller set does it" in text
     assert {part.style for part in summary(busy_case)} == {"plain", "strong", "id"}
 
@@ -41,9 +47,28 @@ def test_a_known_label_is_said(busy_case: Case) -> None:
 
 def test_the_reason_in_one_line(busy_case: Case) -> None:
     assert " raise it most, between " in one_line(busy_case)
-    lowering = tuple(pair for pair in busy_case.pairs if pair.about.effect < 0)
-    assert one_line(dataclasses.replace(busy_case, pairs=lowering)) == "forwards 99.7 % of what it receives"
-    bare = dataclasses.replace(busy_case.explanation, own_statistics=())
+    assert one_line(with_curve(busy_case, 0.99)) == "forwards 99.7 % of what it receives"
+    bare = dataclasses.replace(with_curve(busy_case, 0.99).explanation, own_statistics=())
+    assert one_line(dataclasses.replace(busy_case, explanation=bare)) == "no counterparty raises the score"
+    (first, *_), curve = busy_case.raising, (0.2, *busy_case.explanation.removal_curve[1:])
+    assert one_line(with_curve(busy_case, *curve[:1])).startswith(f"{short_id(first.about.account)} raises it most")
+
+
+def test_who_is_named_is_who_is_removed(busy_case: Case) -> None:
+    text = summary_text(with_curve(busy_case, 0.2))
     assert (
-        one_line(dataclasses.replace(busy_case, pairs=lowering, explanation=bare)) == "no counterparty raises the score"
+        f"One of its 40 counterparties raises it most: without {short_id(busy_case.explanation.removed[0], 6)}" in text
     )
+    assert "hardly" not in text
+    assert "hardly rests on single counterparties" in summary_text(with_curve(busy_case, 0.97))
+    assert "No counterparty raises it" in summary_text(with_curve(busy_case, 0.99))
+    two = dataclasses.replace(busy_case, pairs=tuple(busy_case.raising[:2]))
+    assert "Without all of its counterparties, 0x" in summary_text(with_curve(two, 0.9, 0.5))
+
+
+def test_no_alert_is_said(busy_case: Case) -> None:
+    quiet = dataclasses.replace(busy_case.explanation, alert=False, what_if=None)
+    text = summary_text(dataclasses.replace(busy_case, explanation=quiet))
+    assert "accounts: no alert; alerts begin at 0.861. " in text
+    unbounded = dataclasses.replace(quiet, threshold=None)
+    assert "alert" not in summary_text(dataclasses.replace(busy_case, explanation=unbounded))

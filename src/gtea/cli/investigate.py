@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     from gtea.ingestion.column_roles import ColumnRoles, Role
     from gtea.investigation.investigation import InvestigationRequest, InvestigationResult
     from gtea.store.schema import EventColumns
+    from gtea.store.time_units import TimeUnit
     from gtea.training.loop import TrainingReport
+
+
+_NO_ACCOUNT = "no column of text or whole numbers is left"
+_NOTHING_FITS: dict[Role, str] = {
+    "src": _NO_ACCOUNT,
+    "dst": _NO_ACCOUNT,
+    "time": "no column has numbers or dates as in 2024-05-31 12:00:00",
+}
 
 
 @click.command("investigate")
@@ -30,6 +39,11 @@ if TYPE_CHECKING:
 @click.option("--src", metavar="COL", help="Column of the account that sends; else guessed.")
 @click.option("--dst", metavar="COL", help="Column of the account that receives; else guessed.")
 @click.option("--time", metavar="COL", help="Column of the time; else guessed.")
+@click.option(
+    "--time-unit",
+    type=click.Choice(["auto", "s", "ms", "us", "ns", "days", "step"]),
+    help="Unit of numeric times, as in gtea ingest; else guessed: step for small whole numbers.",
+)
 @names_option("--features", "Numeric columns of an event; else guessed.")
 @names_option("--categorical", "Text columns of an event; else guessed.")
 @click.option("--positive", metavar="CLASS", help="The class to look for; else the rarer one.")
@@ -51,6 +65,7 @@ def command(
     src: str | None,
     dst: str | None,
     time: str | None,
+    time_unit: TimeUnit | None,
     features: tuple[str, ...],
     categorical: tuple[str, ...],
     as_json: bool,
@@ -66,7 +81,7 @@ def command(
       gtea investigate transactions.csv --labels labels.csv --out case
       gtea investigate transactions.csv --labels labels.csv --src payer --dst payee --time ts --out case
     """
-    from gtea.ingestion.column_roles import guess_roles
+    from gtea.ingestion.column_roles import counts_steps, guess_roles
     from gtea.ingestion.table_files import find_files
     from gtea.ingestion.table_sample import sample_columns
     from gtea.investigation.investigation import InvestigationRequest
@@ -77,7 +92,8 @@ def command(
     if len(files) != 2:
         raise UsageError(f"{transactions}: must be one file. Ingest several with gtea ingest, then gtea train.")
     named: dict[Role, str | None] = {"src": src, "dst": dst, "time": time}
-    guess = guess_roles(sample_columns(files[0]), named)
+    sampled = sample_columns(files[0])
+    guess = guess_roles(sampled, named)
     roles = {**guess.roles, **_asked(guess, transactions, labels, out)}
     columns = EventColumns(
         roles["src"],
@@ -86,11 +102,21 @@ def command(
         features if given("features") else guess.features,
         categorical if given("categorical") else guess.categorical,
     )
+    steps = time_unit is None and any(each.name == columns.time and counts_steps(each) for each in sampled)
     if not as_json:
         say(*_guess_lines(columns, guess.ignored))
+        if steps:
+            say(f"times: {columns.time} counts steps, it has no dates; if it has, --time-unit s or another unit")
     decisions = DecisionOptions(*(options.pop(name) for name in ("prevalence", "budget", "precision")))
     request = InvestigationRequest(
-        files[0], files[1], Path(out).absolute(), columns, guess.ignored, decisions=decisions, **options
+        files[0],
+        files[1],
+        Path(out).absolute(),
+        columns,
+        guess.ignored,
+        time_unit=time_unit or ("step" if steps else "auto"),
+        decisions=decisions,
+        **options,
     )
     run(request, as_json=as_json)
 
@@ -124,7 +150,7 @@ def _asked(guess: ColumnRoles, transactions: str, labels: str, out: str) -> dict
     known = {name: guess.roles.get(name, name.upper()) for name in ROLES}
     line = ["gtea", "investigate", transactions, "--labels", labels]
     line += [word for name, column in known.items() for word in (f"--{name}", column)]
-    could_be = f"it could be {', '.join(map(repr, names))}" if names else "no column fits"
+    could_be = f"it could be {', '.join(map(repr, names))}" if names else _NOTHING_FITS[role]
     raise UsageError(
         f"{transactions}: can't tell which column is {ROLES[role]} ({could_be}). "
         f"Name it: {shlex.join([*line, '--out', out])}"
@@ -141,6 +167,8 @@ def _guess_lines(columns: EventColumns, ignored: Mapping[str, str]) -> list[str]
 
 
 def _show(result: InvestigationResult) -> None:
+    from gtea.report.figures import score_text
+
     out, scores = result["out"], result["scores"]
     counts = result["store"]
     seen = "read" if result["new_store"] else "unchanged"
@@ -154,6 +182,6 @@ def _show(result: InvestigationResult) -> None:
     new = ", without those that it was trained with" if report["unlabelled"] else ""
     say("", f"the first of {scores['accounts']:,} accounts as of {scores['as_of_date']}{new}:")
     for number, case in enumerate(report["first"], start=1):
-        say(f"{number:>4}  {case['score']:.4f}  {cell(case['account'])}  {case['reason']}")
+        say(f"{number:>4}  {score_text(case['score']):>8}  {cell(case['account'])}  {case['reason']}")
     say("", f"in {out}: scores.csv, MODEL_CARD.md, and investigation.json with the command of each step")
     say(f"open {report['index']}: {report['pages']:,} accounts with their reasons")

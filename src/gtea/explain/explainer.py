@@ -115,6 +115,7 @@ class Explainer:
             zero_weight=ZeroWeight(int(np.count_nonzero(self.weights(scored.effects) == 0))),
             own_statistics=self._own_statistics(scored, nodes[0]),
             what_if=what_if,
+            removed=tuple(self.store.account(int(scored.effects.partners[i])) for i in strongest[:num]),
             removal_curve=tuple(scored.scores([strongest[: i + 1] for i in range(num)]).tolist()),
             random_curve=self._random_curve(scored, num),
             model_digest=self._model_digest,

@@ -154,8 +154,10 @@ class Explanation:
     """The strongest first."""
     what_if: WhatIf | None
     """None if the account is no alert."""
+    removed: tuple[str, ...]
+    """The counterparties that are removed one after the other, those that raise the score most first; 12 at most."""
     removal_curve: tuple[float, ...]
-    """The scores after removing the 1, 2, .. counterparties that raise the score most, together."""
+    """The scores without the first 1, 2, .. of them, together."""
     random_curve: RandomCurve
     model_digest: str
     data_digest: str

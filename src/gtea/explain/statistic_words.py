@@ -25,8 +25,8 @@ def sentence(name: str, values: Mapping[str, float], percentile: float, features
     if name.startswith("left_") and "forwards" in words:
         percentile = 100 - percentile  # the statistic is what is left
     if percentile >= 50:
-        return f"{words}; more than {_percent(percentile)} of accounts"
-    return f"{words}; less than {_percent(100 - percentile)} of accounts"
+        return f"{words}; more than {_accounts(percentile)} of accounts"
+    return f"{words}; less than {_accounts(100 - percentile)} of accounts"
 
 
 def _words(name: str, values: Mapping[str, float], features: tuple[str, ...], steps: bool) -> str:
@@ -57,6 +57,8 @@ def _of_side(side: str, rest: str, value: float, features: tuple[str, ...], step
         "gap_min": f"at least {{}} lie between two events {done}",
         "gap_max": f"at most {{}} lie between two events {done}",
     }
+    if rest == "gap_min" and value == 0:
+        return f"has events {done} at the same {'step' if steps else 'time'}"
     if rest in times:
         return times[rest].format(_time(value, steps))
     if rest == "count":
@@ -67,7 +69,7 @@ def _of_side(side: str, rest: str, value: float, features: tuple[str, ...], step
     wording = {
         "sum": "{} of {} {} in all",
         "mean": "{} of {} {} per event, on average",
-        "std": "varies by {} of {} {} per event",
+        "std": "the {1} {2} per event varies by {0}",
         "min": "at least {} of {} {} per event",
         "max": "at most {} of {} {} per event",
     }
@@ -87,7 +89,7 @@ def _of_partners(rest: str, value: float, features: tuple[str, ...]) -> str:
         "events_mean": f"{who} have {_number(math.expm1(value))} events, typically",
         "sent_mean": f"{who} sent {_percent(100 * value)} of their own events",
         "top_share": f"the largest of {who} has {_percent(100 * value)} of the events",
-        "concentration": f"{_number(1 / max(value, 1e-9))} of {who} have most of its events, so to speak",
+        "concentration": f"as if {_number(1 / max(value, 1e-9))} of {who} had all events, in equal shares",
     }
     if kind in wording:
         return wording[kind]
@@ -159,7 +161,7 @@ def _split(rest: str, features: tuple[str, ...]) -> tuple[str, str]:
 
 def _time(seconds: float, steps: bool) -> str:
     if steps:
-        return f"{_number(seconds)} steps"
+        return "1 step" if seconds == 1 else f"{_number(seconds)} steps"
     for name, size in _UNITS:
         if seconds >= size:
             return f"{_number(seconds / size)} {name if seconds != size else name[:-1]}"
@@ -173,5 +175,12 @@ def _number(value: float) -> str:
     return f"{value:.0f}" if value == round(value) else f"{value:.3g}"
 
 
+def _accounts(percent: float) -> str:
+    """A share of accounts: that of all others is never all."""
+    return f"{min(percent, 99.9):.1f} %" if percent > 99 else f"{percent:.0f} %"
+
+
 def _percent(value: float) -> str:
+    if 99.95 <= value < 100:
+        return "nearly 100 %"
     return f"{value:.1f} %" if 99 < value < 100 or 0 < value < 1 else f"{value:.0f} %"

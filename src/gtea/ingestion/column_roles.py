@@ -38,6 +38,9 @@ _ACCOUNT_WORDS = _set("account acct id name address addr wallet iban user custom
 _NOT_AN_ACCOUNT = ("bank", "balance", "currency", "location", "country", "amount", "type", "city", "hash")
 _LABEL_WORDS = _set("label fraud fraudulent laundering illicit phishing scam suspicious sar alert")
 _NUMBERS_THAT_NAME = _set("id ids hash index idx row number nr no code zip bank branch iban")
+_STEP_WORDS = _set("step steps tick ticks round period")
+_SECOND_WORDS = _set("second seconds sec secs")
+_DAY = 86_400
 _MOST_CATEGORIES = 40
 _ROWS_PER_CATEGORY = 5
 
@@ -86,6 +89,19 @@ def guess_roles(columns: Sequence[ColumnSample], given: Mapping[Role, str | None
         else:
             (features if column.is_numeric else categorical).append(column.name)
     return ColumnRoles(roles, unsure, tuple(features), tuple(categorical), ignored)
+
+
+def counts_steps(column: ColumnSample) -> bool:
+    """Whether the times of a column are counted, not dated: by its name, or small whole numbers.
+
+    As seconds since 1970, they would all be in the first day.
+    """
+    if column.kind != "integer":
+        return False
+    words, values = name_words(column.name), [int(value) for value in column.values if value is not None]
+    return bool(_STEP_WORDS.intersection(words)) or (
+        _SECOND_WORDS.isdisjoint(words) and all(0 <= value < _DAY for value in values)
+    )
 
 
 def _best(role: Role, columns: Sequence[ColumnSample]) -> tuple[str, ...]:

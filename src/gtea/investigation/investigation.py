@@ -38,6 +38,7 @@ from gtea.scoring.options import ScoringOptions
 from gtea.scoring.table import ScoreSummary, score_accounts
 from gtea.store.schema import EventColumns, Schema
 from gtea.store.store import Store
+from gtea.store.time_units import TimeUnit
 from gtea.tasks.decision_options import DecisionOptions
 from gtea.training import run_record
 from gtea.training.loop import TrainingListener, no_report
@@ -92,6 +93,8 @@ class InvestigationRequest:
     columns: EventColumns
     ignored: Mapping[str, str] = field(default_factory=dict)
     """Columns that are not used, and why."""
+    time_unit: TimeUnit = "auto"
+    """The unit of numeric times."""
     positive: str | None = None
     decisions: DecisionOptions = field(default_factory=DecisionOptions)
     settings: tuple[str, ...] = ()
@@ -106,6 +109,7 @@ class InvestigationRequest:
         inputs = {
             "labels": _sha256(self.labels),
             "columns": asdict(self.columns),
+            "time_unit": self.time_unit,
             "positive": self.positive,
             "decisions": asdict(self.decisions),
             "settings": list(self.settings),
@@ -124,6 +128,7 @@ class InvestigationRequest:
         ingested = [
             *("gtea", "ingest", str(self.transactions), "--src", columns.src, "--dst", columns.dst),
             *("--time", columns.time, "--labels", str(self.labels)),
+            *(() if self.time_unit == "auto" else ("--time-unit", self.time_unit)),
             *(word for option, names in lists.items() if names for word in (option, ",".join(names))),
             *(() if self.bad_rows == "error" else ("--bad-rows", self.bad_rows)),
             *("--out", str(out / _STORE)),
@@ -170,7 +175,7 @@ def investigate(
         result = InvestigationResult(
             out=str(request.out),
             transactions=table,
-            columns={**asdict(request.columns), "ignored": dict(request.ignored)},
+            columns={**asdict(request.columns), "time_unit": request.time_unit, "ignored": dict(request.ignored)},
             store={"digest": store.digest, **store.manifest.counts},
             new_store=new_store,
             model=model,
@@ -198,6 +203,7 @@ def _store(request: InvestigationRequest, table: Mapping[str, Any], progress: Pr
     if path.exists():
         there = Store.open(path)
         same_columns = Schema.from_json(there.manifest.schema).columns == columns
+        same_columns &= (request.time_unit == "step") == (there.unit == "step")
         if same_columns and [source.get("sha256") for source in there.manifest.sources] == [table["sha256"]]:
             return there, False
     made = ingest(
@@ -205,6 +211,7 @@ def _store(request: InvestigationRequest, table: Mapping[str, Any], progress: Pr
         src=columns.src,
         dst=columns.dst,
         time=columns.time,
+        time_unit=request.time_unit,
         features=columns.features,
         categorical=columns.categorical,
         labels=request.labels,

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.explain.explanation import Counterparty, Explanation
+from gtea.explain.explanation import Counterparty, Explanation, log_odds
 from gtea.report.clock import Clock
 from gtea.report.common_facts import CommonFacts
 from gtea.report.dealings import Dealings, dealings_of
-from gtea.report.focus import shortest_window, with_margin
+from gtea.report.focus import shortest_window, widened, with_margin
 from gtea.report.known_labels import KnownLabels
 from gtea.report.rhythm import rhythm_text
 from gtea.store.store import Store
@@ -24,6 +25,8 @@ _BOTH_WAYS = 0.1
 
 TRACE = 0.005
 """An effect that is shown as 0.00."""
+_NAMED, _GOOD_PART = 3, 0.1
+"""So many counterparties are named, and none by which the score falls by less than this part of the largest fall."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ class Case:
     @property
     def window(self) -> tuple[int, int]:
         """The window that a page shows first: the focus with some air, within all time."""
-        first, last = with_margin(*self.focus, self._shortest)
+        first, last = widened(with_margin(*self.focus, self._shortest), self.whole)
         return max(first, self.whole[0]), min(last, self.whole[1])
 
     @property
@@ -117,8 +120,18 @@ class Case:
 
     @property
     def raising(self) -> list[Pair]:
-        """The pairs in the order in which the removal curve takes them away: those that raise the score most first."""
-        return sorted(self.pairs, key=lambda pair: pair.about.score_without)
+        """The pairs in the order in which the removal curve takes them away; behind them those that raise it less."""
+        place = {account: number for number, account in enumerate(self.explanation.removed)}
+        last = len(place)
+        return sorted(self.pairs, key=lambda pair: (place.get(pair.about.account, last), pair.about.score_without))
+
+    @property
+    def named(self) -> list[Pair]:
+        """Up to three that raise the score most, together: as many as each still lower it by a good part."""
+        curve = [log_odds(score) for score in (self.explanation.score, *self.explanation.removal_curve[:_NAMED])]
+        falls = [before - after for before, after in pairwise(curve)]
+        enough = max(TRACE, _GOOD_PART * max(falls, default=0.0))
+        return self.raising[: next((place for place, fall in enumerate(falls) if fall < enough), len(falls))]
 
 
 def case_of(

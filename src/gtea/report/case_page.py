@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup, escape
 
+from gtea.explain.scored import NUM_JOINT
 from gtea.report.assets import page_data, render
 from gtea.report.case import Case, Pair
 from gtea.report.effect_bar import draw_effect
 from gtea.report.facts import facts, pair_facts
-from gtea.report.figures import NOTHING, amount_text, effect_text, percent_text, score_text
+from gtea.report.figures import NOTHING, amount_text, counted, effect_text, percent_text, score_text
 from gtea.report.flow_figure import MOST, Flow, FlowContact, FlowNode, draw_flow
 from gtea.report.hours_figure import draw_hours, hour_counts, hours_note
 from gtea.report.lanes import BINS, Bursts, Lane, draw_axis, draw_lane, draw_strip, lane_of, tallest
@@ -82,8 +83,11 @@ def render_case(case: Case, place: Place | None = None, exports: Sequence[str] =
         "rows": _evidence(case, rows, lanes),
         "strip": draw_strip(_whole_lane(case), case.window, case.whole),
         "axis": draw_axis(case.clock.ticks(*case.window)),
-        "span": f" {NOTHING} ".join(case.clock.day(time) for time in case.window),
-        "bin": case.clock.span((case.window[1] - case.window[0]) / BINS),
+        "span": f" {NOTHING} ".join(dict.fromkeys(case.clock.day(time) for time in case.window)),
+        "bin": case.clock.span(max((case.window[1] - case.window[0]) / BINS, 1)),
+        "things": counted(len(rows), "counterparty", "counterparties"),
+        "zero_weight": _zero_weight(case),
+        "chosen_together": _chosen_together(case),
         "listed": listed,
         "unlisted": len(case.pairs) - len(rows) - len(listed),
         "draft": narrative(case),
@@ -199,12 +203,12 @@ def _opinions(case: Case) -> str:
 def _standing_note(case: Case) -> str:
     note = f"All {case.common.num_accounts:,} scores (bars by logarithm)."
     expected = case.common.expected
-    if expected is None:
+    if expected is None or not case.explanation.alert:
         return note
     right = expected.intervals[case.number - 1]
     return (
-        f"{note} Of the {expected.part} part's accounts that score as high, {percent_text(right.value)} were right "
-        f"({percent_text(right.low)} to {percent_text(right.high)})."
+        f"{note} Of the {expected.part} part's accounts that score as high or higher, {percent_text(right.value)} were "
+        f"right ({percent_text(right.low)} to {percent_text(right.high)})."
     )
 
 
@@ -216,11 +220,31 @@ def _removal(case: Case) -> Markup:
 def _removal_note(case: Case) -> str:
     about = case.explanation
     place = min(3, len(about.removal_curve)) - 1
-    number = ("strongest", "two strongest", "three strongest")[place]
+    number = ("first", "first two", "first three")[place]
     note = f"Without the {number}: {score_text(about.removal_curve[place])}."
     at_random = score_text(about.random_curve.mean[place])
     note += f" Without {place + 1} at random: {at_random} (band: one standard deviation)."
     return note + (" Dashes: alerts from here." if about.threshold is not None else "")
+
+
+def _zero_weight(case: Case) -> str:
+    number = case.explanation.zero_weight.count
+    those = "it" if number == 1 else "them"
+    return (
+        f"The model gives {counted(number, 'counterparty', 'counterparties')} an attention of exactly zero: along that "
+        f"path, removing {those} changes nothing."
+    )
+
+
+def _chosen_together(case: Case) -> str:
+    """Why the first rows of an alert may not be those with the largest effects."""
+    first = case.raising[:NUM_JOINT]
+    if not case.explanation.alert or len(case.pairs) <= len(first) or list(case.pairs[: len(first)]) != first:
+        return ""
+    return (
+        f" The first {len(first)} are those without whom, taken together, the score falls furthest; the others "
+        "follow by the size of their own effect."
+    )
 
 
 def _hours(case: Case) -> tuple[Markup, str]:
@@ -292,6 +316,7 @@ def _data(case: Case, rows: Sequence[Pair]) -> dict[str, Any]:
     first, last = case.whole
     return {
         "kind": "case",
+        "thing": "counterparty",
         "things": "counterparties",
         "steps": case.clock.steps,
         "amounts": case.has_amounts,

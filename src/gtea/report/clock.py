@@ -60,6 +60,9 @@ class Clock:
         start, end = dates[0], dates[1]
         if start.date() == end.date():
             return f"on {end.day} {end:%B} {end.year}"
+        if (start.year, start.month) == (end.year, end.month):
+            joined = "on" if end.day == start.day + 1 else "between"
+            return f"{joined} {start.day} and {end.day} {end:%B} {end.year}"
         if start.year == end.year:
             return f"between {start.day} {start:%B} and {end.day} {end:%B} {end.year}"
         return f"between {start.day} {start:%B} {start.year} and {end.day} {end:%B} {end.year}"

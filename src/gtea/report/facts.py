@@ -30,10 +30,11 @@ def facts(case: Case) -> list[Fact]:
         received, sent = (float(dealings.amount[dealings.sent == side].sum()) for side in (False, True))
         found += [Fact("Received", amount_text(received), details[0]), Fact("Sent", amount_text(sent), details[1])]
         stays = percent_text((received - sent) / received) if received > 0 and 0 <= sent <= received else ""
-        found.append(Fact("Stays", amount_text(received - sent), f"{stays} of what came in" if stays else ""))
+        name = "Stays" if received >= sent else "More sent than received"
+        found.append(Fact(name, amount_text(abs(received - sent)), f"{stays} of what came in" if stays else ""))
     else:
         found += [Fact("Received", f"{sides[0]:,}", details[0]), Fact("Sent", f"{sides[1]:,}", details[1])]
-    found.append(Fact("Counterparties", f"{len(case.pairs):,}", f"{len(case.counting):,} count"))
+    found.append(Fact("Counterparties", f"{len(case.pairs):,}", f"{len(case.counting):,} with an effect"))
     times = dealings.page_time
     ends = [case.clock.day(int(time)) for time in (times.min(), times.max())]
     return [*found, Fact("First event", ends[0]), Fact("Last event", ends[1])]

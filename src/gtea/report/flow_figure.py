@@ -17,6 +17,8 @@ from gtea.report.svg import curve, drawing, element, number
 
 MOST = 27
 """The counterparties drawn on a side; the others are one ribbon."""
+MOST_TIES = 40
+"""The dotted lines drawn: more of them are a grey cloth."""
 _WIDTH = 820.0
 _RIBBONS = 250.0
 """The width of all ribbons together."""
@@ -142,9 +144,11 @@ def _titles(sides: Sequence[Sequence[FlowNode]], others: tuple[int, int]) -> lis
 def _curve(
     side: int, y: float, inner: float, thick: float, *, class_: str, opacity: float, place: int | None = None
 ) -> Markup:
-    start, end = _CENTRE + (_HALF if side else -_HALF), _END[side]
-    path = curve(start, inner, end, y)
-    return element("path", class_=class_, data_i=place, d=path, stroke_width=thick, stroke_opacity=f"{opacity:.2f}")
+    start, end, half = _CENTRE + (_HALF if side else -_HALF), _END[side], thick / 2
+    # Filled between two lines: a thick line would bulge where it turns, and cover what is beside it.
+    back = curve(end, y + half, start, inner + half).replace("M", "L", 1)
+    path = f"{curve(start, inner - half, end, y - half)}{back}Z"
+    return element("path", class_=class_, data_i=place, d=path, fill_opacity=f"{opacity:.2f}")
 
 
 def _ribbon(node: FlowNode, side: int, y: float, inner: float, thick: float, largest: float) -> Markup:
@@ -192,7 +196,8 @@ def _me(account: str, y: float, tall: float) -> Markup:
 
 def _ties(flow: Flow, layout: _Layout) -> list[Markup]:
     drawn = []
-    for a, b in flow.ties:
+    # Rows are in the order of strength: where all deal with all, those of the strongest are drawn.
+    for a, b in sorted(flow.ties, key=lambda tie: (tie[0] + tie[1], tie))[:MOST_TIES]:
         ya, yb, side = layout.y[a], layout.y[b], layout.side[a]
         if side == layout.side[b]:
             x = _TIE[side]

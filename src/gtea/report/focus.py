@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 _SHARE = 0.8
 _MARGIN = 0.03
+_LITTLE = 0.125
+"""A window that is a larger part of all time is widened to all of it: lanes without events look broken."""
 
 
 def shortest_window(times: NDArray[np.int64], weights: NDArray[np.float64], share: float = _SHARE) -> tuple[int, int]:
@@ -30,3 +32,8 @@ def with_margin(first: int, last: int, least: int) -> tuple[int, int]:
     """A window with some air around it, and never so short that a lane shows nothing but one stick."""
     margin = max(round(_MARGIN * (last - first)), (least - (last - first)) // 2, 1)
     return first - margin, last + margin
+
+
+def widened(window: tuple[int, int], whole: tuple[int, int]) -> tuple[int, int]:
+    """All of time, unless the window is so small a part of it that it would be hard to see."""
+    return window if window[1] - window[0] < _LITTLE * (whole[1] - whole[0]) else whole

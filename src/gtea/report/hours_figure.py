@@ -12,6 +12,8 @@ from gtea.report.svg import drawing, element
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _LEFT, _STEP_X, _STEP_Y = 34.0, 16.9, 15.0
 _HOUR = 3_600
+_MANY = 10
+"""Of fewer events, the hours say nothing."""
 
 
 def hour_counts(times: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -39,6 +41,8 @@ def draw_hours(counts: NDArray[np.int64]) -> Markup:
 def hours_note(counts: NDArray[np.int64]) -> str:
     """The six hours in a row with the most events, in words."""
     by_hour = counts.sum(axis=0)
+    if by_hour.sum() < _MANY:
+        return "Events by weekday and hour, UTC."
     six = np.convolve(np.concatenate([by_hour, by_hour[:5]]), np.ones(6), mode="valid")
     first = int(six.argmax())
     share = six[first] / max(by_hour.sum(), 1)

@@ -90,6 +90,7 @@ def _data(common: CommonFacts, rows: Sequence[IndexRow]) -> dict[str, Any]:
     expected = common.expected
     return {
         "kind": "index",
+        "thing": "account",
         "things": "accounts",
         "width": _WIDTH,
         "frame": [LEFT, WIDE, FLOOR, TALL],

@@ -45,7 +45,9 @@ def draw_standing(
         parts.insert(0, element("rect", class_="band", x=x, y=14, width=width - x, height=_FLOOR - 14))
         parts.append(element("line", class_="cut", x1=x, x2=x, y1=14, y2=_FLOOR))
         words = f"{label} {score_text(alerts_from)}"
-        parts.append(element("text", words, class_="cut-label", x=max(x - 5, 110), y=22, text_anchor="end"))
+        # Beside the line where there is room: on the left side only tall bars would be in the way.
+        place = {"x": x + 5, "text_anchor": "start"} if x < width / 2 - 1 else {"x": x - 5, "text_anchor": "end"}
+        parts.append(element("text", words, class_="cut-label", y=10, **place))
     if score is not None:
         parts.append(element("path", class_="here", d=f"M{number(width * score)} {number(_FLOOR)}V8"))
         parts.append(element("circle", class_="here", cx=width * score, cy=8, r=4.5))

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from gtea.report.case import TRACE, Case
+from gtea.explain.explanation import log_odds
+from gtea.report.case import Case
 from gtea.report.figures import counted, listed, ordinal, score_text
 from gtea.report.shown import short_id, shown
 
-_STRONGEST = 3
 _NAMED = 6
+_COUNTS = {2: "Two", 3: "Three"}
+_HARDLY = 0.5
+"""A fall of the log-odds by less says that the score comes from elsewhere."""
 
 
 class Phrase(NamedTuple):
@@ -32,7 +35,7 @@ def summary_text(case: Case) -> str:
 
 def one_line(case: Case) -> str:
     """The reason in one line, for a list of accounts."""
-    strongest = [pair for pair in case.raising if pair.about.effect >= TRACE][:_STRONGEST]
+    strongest = case.named
     if not strongest:
         own = case.explanation.own_statistics
         return own[0].sentence if own else "no counterparty raises the score"
@@ -43,22 +46,32 @@ def one_line(case: Case) -> str:
 def _rank(case: Case) -> Iterator[Phrase]:
     yield Phrase("Ranks ")
     yield Phrase(f"{ordinal(case.rank)} of {case.common.num_accounts:,}", "strong")
-    yield Phrase(" accounts. ")
+    threshold = case.explanation.threshold
+    below = threshold is not None and not case.explanation.alert
+    yield Phrase(f" accounts: no alert; alerts begin at {score_text(threshold or 0)}. " if below else " accounts. ")
 
 
 def _rests_on(case: Case) -> Iterator[Phrase]:
-    curve = case.explanation.removal_curve[:_STRONGEST]
-    number = f"{len(case.counting):,} of {counted(len(case.pairs), 'counterparty', 'counterparties')}"
-    yield Phrase(f"It rests on {number}: without ")
-    yield Phrase({1: "the strongest, ", 2: "the two strongest, ", 3: "the three strongest, "}[len(curve)])
-    yield from _names([pair.about.account for pair in case.raising[: len(curve)]])
-    yield Phrase(", the score would be ")
-    yield Phrase(score_text(curve[-1]), "strong")
-    yield Phrase(". ")
+    named, number = case.named, len(case.pairs)
+    if not named:
+        yield Phrase("No counterparty raises it: look at its own numbers. ")
+        return
+    if len(named) == number:
+        yield Phrase("Without " + ("its only counterparty, " if number == 1 else "all of its counterparties, "))
+    elif len(named) == 1:
+        yield Phrase(f"One of its {number:,} counterparties raises it most: without ")
+    else:
+        yield Phrase(f"{_COUNTS[len(named)]} of its {number:,} counterparties raise it most: without ")
+    yield from _names([pair.about.account for pair in named])
+    yield Phrase(", the score would be " if len(named) == number else ", it would be ")
+    after = case.explanation.removal_curve[len(named) - 1]
+    yield Phrase(score_text(after), "strong")
+    hardly = log_odds(case.explanation.score) - log_odds(after) < _HARDLY
+    yield Phrase(". It hardly rests on single counterparties: look at its own numbers. " if hardly else ". ")
 
 
 def _when(case: Case) -> Iterator[Phrase]:
-    yield Phrase("Most of what carries it happened ")
+    yield Phrase("Most of what counts happened ")
     yield Phrase(case.clock.between(*case.focus), "strong")
     yield Phrase(". ")
 

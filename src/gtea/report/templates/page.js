@@ -66,7 +66,7 @@
     });
     const seen = rows.filter(row => !row.hidden);
     count.textContent = seen.length === rows.length
-      ? `${rows.length} ${data.things}` : `${seen.length} of ${rows.length} ${data.things}`;
+      ? `${rows.length} ${rows.length === 1 ? data.thing : data.things}` : `${seen.length} of ${rows.length} ${data.things}`;
     rove(seen[0]);
     siftRest(wanted);
   };
@@ -371,7 +371,7 @@
       pane.setAttribute("x", x(from));
       pane.setAttribute("width", x(to) - x(from));
       edges.setAttribute("d", `M${x(from)} 0v46M${x(to)} 0v46`);
-      span.textContent = `${said(dates, from)} – ${said(dates, to)}`;
+      span.textContent = [...new Set([said(dates, from), said(dates, to)])].join(" – ");
       brush.setAttribute("aria-valuetext", span.textContent);
       brush.setAttribute("aria-valuenow", Math.round(x(middle) / 10));
       const bin = (to - from) / data.bins / 60;
