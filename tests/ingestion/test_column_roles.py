@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gtea.ingestion.column_roles import ColumnRoles, Role, counts_steps, guess_roles, name_words
+from gtea.ingestion.column_roles import ColumnRoles, Role, counts_steps, guess_roles, name_words, suspicious_class
 from gtea.ingestion.table_sample import ColumnSample, sample_columns
 
 chance = random.Random(0)
@@ -157,3 +157,19 @@ def test_words_of_a_name() -> None:
 )
 def test_small_whole_numbers_count_steps(name: str, values: list[str], steps: bool) -> None:
     assert counts_steps(ColumnSample(name, values)) == steps
+
+
+@pytest.mark.parametrize(
+    ("classes", "found"),
+    [
+        (["fraud", "trusted"], ("fraud", "trusted")),
+        (["normal", "phishing"], ("phishing", "normal")),
+        (["0", "1"], None),
+        (["fraud", "scam"], None),
+        (["fraud", "scam", "normal"], None),
+        (["left", "right"], None),
+    ],
+)
+def test_the_class_to_look_for_may_say_so(classes: list[str], found: tuple[str, str] | None) -> None:
+    accounts = ColumnSample("account", [f"A{row}" for row in range(60)])
+    assert suspicious_class([accounts, ColumnSample("label", [*classes, None] * 15)]) == found

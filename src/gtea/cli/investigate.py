@@ -81,7 +81,7 @@ def command(
       gtea investigate transactions.csv --labels labels.csv --out case
       gtea investigate transactions.csv --labels labels.csv --src payer --dst payee --time ts --out case
     """
-    from gtea.ingestion.column_roles import counts_steps, guess_roles
+    from gtea.ingestion.column_roles import counts_steps, guess_roles, suspicious_class
     from gtea.ingestion.table_files import find_files
     from gtea.ingestion.table_sample import sample_columns
     from gtea.investigation.investigation import InvestigationRequest
@@ -107,6 +107,11 @@ def command(
         say(*_guess_lines(columns, guess.ignored))
         if steps:
             say(f"times: {columns.time} counts steps, it has no dates; if it has, --time-unit s or another unit")
+    found = None if options["positive"] else suspicious_class(sample_columns(files[1]))
+    if found is not None:
+        options["positive"] = found[0]
+        if not as_json:
+            say(f"looking for: {cell(found[0])}; --positive {shlex.quote(cell(found[1]))} looks for the other")
     decisions = DecisionOptions(*(options.pop(name) for name in ("prevalence", "budget", "precision")))
     request = InvestigationRequest(
         files[0],

@@ -91,6 +91,19 @@ def guess_roles(columns: Sequence[ColumnSample], given: Mapping[Role, str | None
     return ColumnRoles(roles, unsure, tuple(features), tuple(categorical), ignored)
 
 
+def suspicious_class(columns: Sequence[ColumnSample]) -> tuple[str, str] | None:
+    """The class of a table of labels whose name says that it is the one to look for, and the other; None if none does.
+
+    The rarer class is a bad guess where labels were sampled: it may be that of the honest.
+    """
+    for column in columns:
+        classes = sorted({value for value in column.values if value is not None})
+        named = [name for name in classes if not _LABEL_WORDS.isdisjoint(name_words(name))]
+        if column.kind == "text" and len(classes) == 2 and len(named) == 1:
+            return named[0], next(name for name in classes if name != named[0])
+    return None
+
+
 def counts_steps(column: ColumnSample) -> bool:
     """Whether the times of a column are counted, not dated: by its name, or small whole numbers.
 
