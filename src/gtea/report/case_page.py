@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 
 from gtea.explain.scored import NUM_JOINT
 from gtea.report.assets import page_data, render
-from gtea.report.case import Case, Pair
+from gtea.report.case import TRACE, Case, Pair
 from gtea.report.effect_bar import draw_effect
 from gtea.report.facts import facts, pair_facts
 from gtea.report.figures import NOTHING, amount_text, counted, effect_text, percent_text, score_text
@@ -75,7 +75,11 @@ def render_case(case: Case, place: Place | None = None, exports: Sequence[str] =
         ),
         "standing_note": _standing_note(case),
         "facts": facts(case),
-        "own": [(shown(each.sentence), effect_text(each.effect)) for each in about.own_statistics],
+        "own": [
+            (shown(each.sentence), effect_text(each.effect))
+            for each in about.own_statistics
+            if abs(each.effect) >= TRACE
+        ],
         "flow": draw_flow(_flow(case, len(rows))),
         "removal": _removal(case),
         "removal_note": _removal_note(case),

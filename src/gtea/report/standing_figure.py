@@ -46,8 +46,7 @@ def draw_standing(
         parts.append(element("line", class_="cut", x1=x, x2=x, y1=14, y2=_FLOOR))
         words = f"{label} {score_text(alerts_from)}"
         # Beside the line where there is room: on the left side only tall bars would be in the way.
-        right = x < width / 2 - 1
-        at, anchor = (x + 5, "start") if right else (x - 5, "end")
+        at, anchor = (x + 5, "start") if x < width / 2 - 1 else (x - 5, "end")
         parts.append(element("text", words, class_="cut-label", x=at, y=10, text_anchor=anchor))
     if score is not None:
         parts.append(element("path", class_="here", d=f"M{number(width * score)} {number(_FLOOR)}V8"))
