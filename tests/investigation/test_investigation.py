@@ -157,11 +157,11 @@ def test_nobody_else_s_folder_is_used(request_of: InvestigationRequest, tables: 
 
 def test_a_store_and_a_model_of_the_users_own_stay(request_of: InvestigationRequest, done: Path) -> None:
     """They have the names that an investigation would use, but it didn't make them."""
-    for name in ("store", "model"):
+    for name in ("transactions.store", "model"):
         shutil.copytree(done / name, request_of.out / name)
     with pytest.raises(UsageError, match=r"case: is not empty and holds no investigation\. Choose another --out"):
         investigate(request_of)
-    assert sorted(path.name for path in request_of.out.iterdir()) == ["model", "store"]
+    assert sorted(path.name for path in request_of.out.iterdir()) == ["model", "transactions.store"]
 
 
 def test_two_at_once(request_of: InvestigationRequest) -> None:
