@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.live.streams import NAMES, NEW, Row, random_model, rows_at, scored_anew, store_on_disk
+from tests.models.documents import FACTS, metrics_of
 
 from gtea.models.model_folder import save_model
 from gtea.scoring.scorer import NodeModel
@@ -28,7 +31,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     rows = rows_at(np.random.default_rng(3), 60, NAMES, 100, 130, 2)
     store = store_on_disk(rows, folder / "store")
     model = random_model(store, np.random.default_rng(4), "hybrid", nodes=("statistics",), recency=False, num_layers=2)
-    save_model(folder / "model", model.saved, "A model.\n")
+    saved = dataclasses.replace(model.saved, facts=FACTS, metrics=metrics_of(("bad", "ok")))
+    save_model(folder / "model", saved, "A model.\n")
     return folder / "model", folder / "store", model, rows
 
 
@@ -85,26 +89,34 @@ def test_killed_while_a_pipe_flows_it_goes_on_from_its_state(place: Place, tmp_p
     path.write_text("".join(map(line_of, stream[:15])))
     words = ["watch", place[0], place[1], "--events", path, "--state", state, "--save-every", "0", "--allow-any-date"]
     command = [sys.executable, "-c", "import sys; from gtea.cli.main import main; main(sys.argv[1:])", *map(str, words)]
-    first = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ))
-    until(state.exists)
-    first.send_signal(signal.SIGKILL)
-    printed = first.communicate()[0]
+    with running(command) as first:
+        until(first, state.exists)
+        first.send_signal(signal.SIGKILL)
+        printed = first.communicate()[0]
     with path.open("a") as file:
         file.write("".join(map(line_of, stream[15:])))
-    second = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ))
     stamp = state.stat().st_mtime_ns
-    until(lambda: state.stat().st_mtime_ns > stamp)
-    time.sleep(0.5)
-    second.send_signal(signal.SIGINT)
-    out, err = second.communicate(timeout=120)
+    with running(command) as second:
+        until(second, lambda: state.stat().st_mtime_ns > stamp)
+        second.send_signal(signal.SIGINT)
+        out, err = second.communicate(timeout=300)
     assert second.returncode == 0, err
     whole = [line for line in printed.splitlines() if line.endswith("}")]
     check(place, "\n".join([*whole, *out.splitlines()]), stream)
     assert "15 events since the store was made" in err
 
 
-def until(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 300
+@contextlib.contextmanager
+def running(command: list[str]) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ))
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def until(process: subprocess.Popen[str], done: Callable[[], bool]) -> None:
     while not done():
-        assert time.monotonic() < deadline, "waited too long"
+        assert process.poll() is None, process.communicate()[1]
         time.sleep(0.05)

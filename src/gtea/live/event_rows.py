@@ -35,7 +35,7 @@ _SHOWN = 10
 _PREFIXES = {"user_id": "user:", "item_id": "item:"}
 
 
-class _Nanoseconds(int):
+class _ExactTime(int):
     """Nanoseconds since 1970, as they are."""
 
 
@@ -50,7 +50,7 @@ class EventRow(NamedTuple):
     words: list[str]
 
 
-class EventRows(NamedTuple):
+class ReadEvents(NamedTuple):
     """Events in the order of arrival."""
 
     src: list[str]
@@ -85,7 +85,7 @@ class EventReader:
         """The columns that an event must have."""
         return self._columns.all
 
-    def frame(self, frame: Any, unit: str) -> EventRows:
+    def frame(self, frame: Any, unit: str) -> ReadEvents:
         """The events of a frame: pandas, polars, pyarrow, anything with an Arrow stream.
 
         Args:
@@ -123,7 +123,7 @@ class EventReader:
                 raise DataError(f"column {name!r}: must be given (got nothing). Add it.")
         return self._row([record.get(name) for name in self._columns.all])
 
-    def rows(self, rows: Sequence[EventRow], unit: str) -> EventRows:
+    def rows(self, rows: Sequence[EventRow], unit: str) -> ReadEvents:
         """Checked events together, their times in one stored unit."""
         count = len(rows)
         times, found = [row.time for row in rows], unit
@@ -138,7 +138,7 @@ class EventReader:
             if not -END_OF_TIME <= t < END_OF_TIME:
                 raise DataError(f"times: must fit into 64 bits in {found!r} (got {t}). Round them to a coarser unit.")
         features = np.array([row.features for row in rows], dtype=np.float32)
-        return EventRows(
+        return ReadEvents(
             [row.src for row in rows],
             [row.dst for row in rows],
             np.array(times, dtype=np.int64),
@@ -177,7 +177,7 @@ class EventReader:
 
     def _nanoseconds(self, value: Any) -> int | None:
         """Nanoseconds since 1970. None if the value is no time."""
-        if isinstance(value, _Nanoseconds):
+        if isinstance(value, _ExactTime):
             return int(value)
         if isinstance(value, np.datetime64):
             local = int(value.astype("datetime64[ns]").astype(np.int64))
@@ -239,7 +239,7 @@ def _values(column: pa.ChunkedArray) -> Iterable[Any]:
         values = [None if np.isnat(value) else value for value in column.to_numpy()]
         if kind.tz is None:
             return values
-        return [None if value is None else _Nanoseconds(value.astype(np.int64)) for value in values]
+        return [None if value is None else _ExactTime(value.astype(np.int64)) for value in values]
     found: list[Any] = column.to_pylist()
     return found
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.live.event_rows import EventRows
+from gtea.live.event_rows import ReadEvents
 from gtea.live.growing_array import GrowingArray
 from gtea.live.growing_graph import Added, GrowingGraph, NewEvents
 from gtea.live.growing_strings import GrowingStrings
@@ -98,7 +98,7 @@ class GrowingStore(Store):
         """The graph with all its events, for compiled code. To be asked for again when events have been added."""
         return self._growing.graph(self.end)
 
-    def numbered(self, rows: EventRows) -> NewEvents:
+    def numbered(self, rows: ReadEvents) -> NewEvents:
         """Events, in the unit of the store, with the numbers of their accounts and words; new ones are added."""
         src, dst = (np.fromiter(map(self._ids.add, ids), np.int64, len(ids)) for ids in (rows.src, rows.dst))
         codes = np.empty((len(rows.src), len(self._words)), dtype=np.int32)

@@ -26,7 +26,7 @@ from gtea.errors import DataError, ModelError, UsageError
 from gtea.live.account_answers import AccountAnswers
 from gtea.live.account_states import AccountStates
 from gtea.live.attention_marks import mark_partners
-from gtea.live.event_rows import EventReader, EventRow, EventRows
+from gtea.live.event_rows import EventReader, EventRow, ReadEvents
 from gtea.live.growing_array import GrowingArray
 from gtea.live.growing_store import GrowingStore
 from gtea.live.pair_states import PairStates
@@ -162,7 +162,7 @@ class LiveScorer:
         """The same for single events that ``reader`` has checked."""
         return self.update_rows(self.reader.rows(rows, self._store.unit))
 
-    def update_rows(self, rows: EventRows) -> Changes:
+    def update_rows(self, rows: ReadEvents) -> Changes:
         """The same for events that have been read."""
         loops = 0
         if self._schema.self_loops == "drop":
