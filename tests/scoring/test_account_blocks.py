@@ -99,7 +99,6 @@ def test_pieces_and_blocks_cover_everything_once() -> None:
 
 def test_runs_of_targets_leave_nobody_out_and_stop_at_each_hop() -> None:
     looks = np.array([3, 0, 50, 1, 1, 1, 9, 0])
-    edges = EdgePass(None, None, CPU, max_slots=10, max_events=20)  # type: ignore[arg-type]
-    runs = target_runs(looks, 4 * looks, (4, 8), edges)
+    runs = target_runs(looks, 4 * looks, (4, 8), 10, 20)
     assert [target for run in runs for target in run] == list(range(8))
     assert runs == [range(2), range(2, 3), range(3, 4), range(4, 6), range(6, 7), range(7, 8)]

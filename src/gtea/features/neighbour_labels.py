@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.features.alternatives import Alternatives
+from gtea.features.neighbour_rows import NeighbourRows
 from gtea.runtime.jit import jit
 from gtea.store.account_keys import keys_of_all, keys_of_nodes
 from gtea.store.graph import Graph, graph_of, visible_events, visible_slots
@@ -78,7 +79,7 @@ class NeighbourLabelShares:
         """One row per node; the columns are ``NeighbourLabels.names``."""
         new = nodes[~self._computed[nodes]]
         if len(new):
-            self._rows[new] = _shares(self._graph, self._node_class, *self._class_weights, new)
+            self._rows[new] = self._shares(self._graph, self._node_class, *self._class_weights, new)
             # Set after the rows, because other threads read both. If two threads compute the same row, no harm is done.
             self._computed[new] = True
         return self._rows[nodes]
@@ -94,7 +95,7 @@ class NeighbourLabelShares:
         node_class = np.append(self._node_class, self._node_class[accounts.original])
         row = np.append(row, np.full(len(accounts.original), -1))
         if partner is None:
-            return _shares(accounts.graph, node_class, row, by_class, total, accounts.nodes)
+            return self._shares(accounts.graph, node_class, row, by_class, total, accounts.nodes)
         rows = []
         for i, node in enumerate(accounts.nodes):
             account, other = accounts.original[i], partner.original[i]
@@ -106,14 +107,70 @@ class NeighbourLabelShares:
                 total_now[row[other]] -= less
                 if node_class[account] >= 0:
                     by_class_now[row[other], node_class[account]] -= less
-            rows.append(_shares(accounts.graph, node_class, row, by_class_now, total_now, accounts.nodes[i : i + 1]))
+            some = accounts.nodes[i : i + 1]
+            rows.append(self._shares(accounts.graph, node_class, row, by_class_now, total_now, some))
         return np.concatenate(rows)
+
+    def _shares(
+        self,
+        graph: Graph,
+        node_class: NDArray[np.int64],
+        row: NDArray[np.int64],
+        by_class: NDArray[np.int64],
+        total: NDArray[np.int64],
+        nodes: NDArray[np.int64],
+    ) -> NDArray[np.float64]:
+        """The shares of some nodes, with neighbours named by their numbers."""
+        own = node_class[nodes]
+        return _shares(graph, graph.slot_neighbour, 0, node_class, row, by_class, total, nodes, own)
+
+
+def labelled_nodes(
+    store: Store, labels: NeighbourLabels, nodes: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Those of some nodes that have a label, and the class of each."""
+    classes = _classes_of(keys_of_nodes(store, nodes), labels)
+    return nodes[classes >= 0], classes[classes >= 0]
+
+
+def weights_by_class(
+    view: View, neighbours: NeighbourRows, classes: NDArray[np.int64], num_classes: int, nodes: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The weight of the neighbours of some nodes by class and, last, of all of them.
+
+    Args:
+        classes: The class of each of ``neighbours.nodes``, -1 without a label.
+    """
+    return _weights_by_class(graph_of(view), neighbours.row, neighbours.first_slot, classes, num_classes, nodes)
+
+
+def label_shares(
+    view: View,
+    neighbours: NeighbourRows,
+    classes: NDArray[np.int64],
+    weights: NDArray[np.int64],
+    nodes: NDArray[np.int64],
+    own: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """``NeighbourLabelShares.rows``, given the classes and the ``weights_by_class`` of the nodes' neighbours.
+
+    Args:
+        own: The class of each node, -1 without a label.
+    """
+    # A neighbour without labelled neighbours adds nothing, with a row of zeros as without a row.
+    row = np.where(weights[:, -1] > 0, np.arange(len(weights)), -1)
+    by_class, total = np.ascontiguousarray(weights[:, :-1]), np.ascontiguousarray(weights[:, -1])
+    place, first = neighbours.row, neighbours.first_slot
+    return _shares(graph_of(view), place, first, classes, row, by_class, total, nodes, own)
 
 
 def _node_classes(store: Store, labels: NeighbourLabels) -> NDArray[np.int64]:
     """The class of each node, -1 for nodes without a label."""
+    return _classes_of(keys_of_all(store), labels)
+
+
+def _classes_of(keys: NDArray[np.uint64], labels: NeighbourLabels) -> NDArray[np.int64]:
     labelled, targets = np.array(labels.keys, dtype=np.uint64), np.array(labels.targets, dtype=np.int64)
-    keys = keys_of_all(store)
     index = np.minimum(np.searchsorted(labelled, keys), max(len(labelled) - 1, 0))
     found = labelled[index] == keys if len(labelled) else np.zeros(len(keys), dtype=bool)
     classes = np.full(len(keys), -1, dtype=np.int64)
@@ -174,15 +231,47 @@ def _class_weights(
 
 
 @jit
+def _weights_by_class(
+    graph: Graph,
+    place: NDArray[np.int32],
+    first_slot: int,
+    classes: NDArray[np.int64],
+    num_classes: int,
+    nodes: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    weights = np.zeros((len(nodes), num_classes + 1), dtype=np.int64)
+    for i in range(len(nodes)):
+        start, stop = visible_slots(graph, nodes[i])
+        for slot in range(start, stop):
+            if graph.slot_neighbour[slot] != nodes[i]:
+                weight = _weight(graph, slot)
+                weights[i, num_classes] += weight
+                known = classes[place[slot - first_slot]]
+                if known >= 0:
+                    weights[i, known] += weight
+    return weights
+
+
+@jit
 def _shares(
     graph: Graph,
-    node_class: NDArray[np.int64],
+    place: NDArray[np.int32],
+    first_slot: int,
+    class_of: NDArray[np.int64],
     row: NDArray[np.int64],
     by_class: NDArray[np.int64],
     total: NDArray[np.int64],
     nodes: NDArray[np.int64],
+    own_class: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """The ``NeighbourLabels.names`` columns of some nodes."""
+    """The ``NeighbourLabels.names`` columns of some nodes.
+
+    Args:
+        place: For each slot from ``first_slot`` on the place of its neighbour in ``class_of`` and ``row``.
+        class_of: The class of each neighbour, -1 without a label.
+        row: The row of each neighbour in ``by_class`` and ``total``, -1 without one.
+        own_class: The class of each node.
+    """
     num_classes = by_class.shape[1]
     rows = np.zeros((len(nodes), 2 * num_classes))
     own_weight = np.zeros(len(total), dtype=np.int64)
@@ -191,24 +280,25 @@ def _shares(
         start, stop = visible_slots(graph, node)
         total_weight = 0
         for slot in range(start, stop):
-            other = graph.slot_neighbour[slot]
-            if other != node:
+            if graph.slot_neighbour[slot] != node:
                 weight = _weight(graph, slot)
                 total_weight += weight
-                if row[other] >= 0:
-                    own_weight[row[other]] += weight  # a directed store has a slot per direction
+                other = row[place[slot - first_slot]]
+                if other >= 0:
+                    own_weight[other] += weight  # a directed store has a slot per direction
         for slot in range(start, stop):
-            other = graph.slot_neighbour[slot]
-            if other == node:
+            if graph.slot_neighbour[slot] == node:
                 continue
             share = _weight(graph, slot) / total_weight
-            if node_class[other] >= 0:
-                rows[i, node_class[other]] += share
-            if row[other] >= 0:
+            known, other = class_of[place[slot - first_slot]], row[place[slot - first_slot]]
+            if known >= 0:
+                rows[i, known] += share
+            if other >= 0:
                 for c in range(num_classes):
-                    others = by_class[row[other], c] - (own_weight[row[other]] if c == node_class[node] else 0)
-                    rows[i, num_classes + c] += share * others / total[row[other]]
+                    others = by_class[other, c] - (own_weight[other] if c == own_class[i] else 0)
+                    rows[i, num_classes + c] += share * others / total[other]
         for slot in range(start, stop):
-            if row[graph.slot_neighbour[slot]] >= 0:
-                own_weight[row[graph.slot_neighbour[slot]]] = 0
+            other = row[place[slot - first_slot]]
+            if other >= 0:
+                own_weight[other] = 0
     return rows

@@ -11,7 +11,7 @@ Neighbours are named by their numbers in the store.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -112,19 +112,21 @@ class AccountBlocks:
 
     def _plan(self, targets: Targets) -> Iterator[tuple[range, bool]]:
         """All runs, and whether each is of a single hub that is weighed before it is embedded."""
-        max_slots, max_events = self._edges.max_slots, self._edges.max_events
+        # A hub of several pieces is always a run of its own, so that it can be left to others.
+        max_slots, max_events = min(self._edges.max_slots, self._grain.slots), self._edges.max_events
         for first in range(0, len(targets.nodes), self._grain.accounts):
             block = range(first, min(first + self._grain.accounts, len(targets.nodes)))
             slots = targets.count[block.start : block.stop]
             events = self._events(targets, block)
             large = (slots > max_slots) | (events > max_events)
-            for run in target_runs(slots, events, (len(block),), self._edges):
+            for run in target_runs(slots, events, [len(block)], max_slots, max_events):
                 yield range(first + run.start, first + run.stop), bool(large[run.start])
 
     def _events(self, targets: Targets, block: range) -> NDArray[np.int64]:
         """The number of events in the histories of each target; a hub's are counted a piece at a time."""
         counts = np.zeros(len(block), dtype=np.int64)
-        for run in target_runs(targets.count[block.start : block.stop], counts, (len(block),), self._edges):
+        slots = targets.count[block.start : block.stop]
+        for run in target_runs(slots, counts, [len(block)], self._edges.max_slots, self._edges.max_events):
             some = range(block.start + run.start, block.start + run.stop)
             if len(some) == 1:
                 start, count = int(targets.start[some.start]), int(targets.count[some.start])
@@ -192,16 +194,16 @@ def _ignore(done: float) -> None:
 
 
 def target_runs(
-    slots: NDArray[np.int64], events: NDArray[np.int64], num_within: tuple[int, ...], limits: EdgePass
+    slots: NDArray[np.int64], events: NDArray[np.int64], ends: Sequence[int], max_slots: int, max_events: int
 ) -> list[range]:
-    """Targets in runs within the limits of a batch, or a single target; no run crosses any of ``num_within``."""
+    """Targets in runs within the limits of a batch, or a single target; no run crosses any of ``ends``."""
     slots_before, events_before = (np.concatenate([[0], np.cumsum(each)]) for each in (slots, events))
     runs = []
     first = 0
-    for end in sorted(set(num_within)):
+    for end in sorted(set(ends)):
         while first < end:
-            by_slots = np.searchsorted(slots_before, slots_before[first] + limits.max_slots, side="right") - 1
-            by_events = np.searchsorted(events_before, events_before[first] + limits.max_events, side="right") - 1
+            by_slots = np.searchsorted(slots_before, slots_before[first] + max_slots, side="right") - 1
+            by_events = np.searchsorted(events_before, events_before[first] + max_events, side="right") - 1
             last = min(max(int(min(by_slots, by_events)), first + 1), end)
             runs.append(range(first, last))
             first = last

@@ -17,6 +17,7 @@ from gtea.nn.batch import Histories
 from gtea.nn.edge_encoder import EdgeEncoder
 from gtea.runtime.parallel import parallel_map
 from gtea.sampling.collate import HistoryReader
+from gtea.store.graph import Graph
 
 _MAX_SLOTS = 1 << 13
 _MAX_EVENTS = 1 << 16
@@ -56,6 +57,11 @@ class EdgePass:
         self.max_slots, self.max_events = max_slots, max_events
         self._reader = reader
         self.device = device
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of the view."""
+        return self._reader.graph
 
     def num_events(self, slot: NDArray[np.int64]) -> NDArray[np.int64]:
         """The length of each slot's history."""

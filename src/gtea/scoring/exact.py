@@ -31,6 +31,7 @@ from torch import Tensor
 
 from gtea.config import RunConfig
 from gtea.errors import UsageError
+from gtea.features.node_features import Statistics
 from gtea.features.preprocessing import Preprocessing
 from gtea.models.model_folder import SavedModel
 from gtea.nn.batch import Slots
@@ -88,7 +89,13 @@ class ExactEmbedder:
         cache: EdgeCache | None = None,
         progress: Progress = no_progress,
         grain: Grain = EXACT.grain,
+        partners: Statistics | None = None,
     ) -> None:
+        """Prepare to embed.
+
+        Args:
+            partners: What computes raw partner statistics of nodes; None reads them from the view.
+        """
         self._gtea = gtea.eval()
         self._view = view
         self._device = device
@@ -97,7 +104,7 @@ class ExactEmbedder:
         self._grain = grain
         self._num_hops = config.model.num_layers
         self._reader = HistoryReader(view, preprocessing, config.sampling.max_events)
-        self._descriptions = Descriptions(view, preprocessing)
+        self._descriptions = Descriptions(view, preprocessing, partners)
         self._edges = EdgePass(gtea.edge_encoder, self._reader, device)
 
     def embed(self, nodes: NDArray[np.int64]) -> Tensor:
@@ -112,8 +119,8 @@ class ExactEmbedder:
         if active.all():
             return self._embed_active(nodes)
         if not active.any():
-            return self._embed_isolated(nodes)
-        parts = [self._embed_active(nodes[active]), self._embed_isolated(nodes[~active])]
+            return self.embed_isolated(nodes)
+        parts = [self._embed_active(nodes[active]), self.embed_isolated(nodes[~active])]
         order = torch.from_numpy(np.argsort(np.argsort(~active, kind="stable"), kind="stable")).to(self._device)
         z, x = (torch.cat(columns)[order] for columns in ([each.z for each in parts], [each.x for each in parts]))
         return Embedded(z, x, _starts(len(nodes), _ROWS_TO_ANSWER))
@@ -155,7 +162,7 @@ class ExactEmbedder:
             runs += subgraph.follow(ring, attended)
         return subgraph.nodes, subgraph.num_within, runs
 
-    def _embed_isolated(self, nodes: NDArray[np.int64]) -> Embedded:
+    def embed_isolated(self, nodes: NDArray[np.int64]) -> Embedded:
         """Embed nodes without neighbours, in blocks that are filled up by repeating a node."""
         padded = np.resize(nodes, -(-len(nodes) // ISOLATED_BLOCK) * ISOLATED_BLOCK)
         x = self._describe(padded)
@@ -179,7 +186,7 @@ class ExactEmbedder:
         """The attended slots of each target, which are ``hop`` hops away; only their encodings are kept."""
         before = np.concatenate([[0], np.cumsum(self._edges.num_events(subgraph.slot))])
         slots, events = np.diff(subgraph.offset), np.diff(before[subgraph.offset])
-        runs = target_runs(slots, events, subgraph.num_within[:-1], self._edges)
+        runs = target_runs(slots, events, subgraph.num_within[:-1], *self._limits)
         large = (slots > self._edges.max_slots) | (events > self._edges.max_events)
         hubs, others = [run for run in runs if large[run.start]], [run for run in runs if not large[run.start]]
         done: list[Run] = []
@@ -190,6 +197,10 @@ class ExactEmbedder:
             done.append(self._hub(subgraph, hub, hop))
             self._report(hop, len(done) / len(runs))
         return sorted(done, key=lambda run: run.targets.start)
+
+    @property
+    def _limits(self) -> tuple[int, int]:
+        return self._edges.max_slots, self._edges.max_events
 
     def _run(self, subgraph: FullSubgraph, finish: _Finish, targets: range) -> Run:
         rows = self._edges.encode_batch(*subgraph.slots_of(targets))
@@ -258,7 +269,7 @@ class ExactEmbedder:
     def _weighed(self, subgraph: FullSubgraph, rows: EdgeRows, finish: _Finish) -> list[Run]:
         """The attended slots of each target, given the rows of all slots, which are overwritten."""
         num_slots = np.diff(subgraph.offset)
-        runs = target_runs(num_slots, np.zeros_like(num_slots), subgraph.num_within[:-1], self._edges)
+        runs = target_runs(num_slots, np.zeros_like(num_slots), subgraph.num_within[:-1], *self._limits)
 
         def attended(targets: range) -> Run:
             some = slice(subgraph.offset[targets.start], subgraph.offset[targets.stop])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +27,8 @@ from gtea.tasks.accounts import read_accounts
 from gtea.tasks.pairs import read_pairs
 
 _TOP = 10
+_ROWS_TOGETHER = 1 << 20
+"""Rows in a row group of Parquet."""
 
 
 class ScoreSummary(TypedDict):
@@ -68,7 +72,7 @@ def score_accounts(
         prevalence: The share of positives in the population, if the labels were sampled.
         for_spreadsheets: Whether ids and classes that look like formulas get a quote in front. Else they are exact.
     """
-    _require_suffix(out, for_spreadsheets)
+    require_suffix(out, for_spreadsheets)
     saved = load_model(model)
     opened = Store.open(store)
     ready = NodeModel(saved if prevalence is None else for_prevalence(saved, prevalence), device)
@@ -78,9 +82,10 @@ def score_accounts(
     view = opened.as_of(as_of)
     active = view.has_events(nodes)
     probabilities = ready.probabilities(opened, view.cut, nodes, options)
-    table = _ranked(opened, ready, nodes, probabilities, active)
+    rows = ranked_rows(ready, nodes, probabilities, active)
+    table = table_of_rows(ready, rows, opened.accounts.take(rows.nodes))
     report = {} if asked is None else asked.report
-    _write(table, out, for_spreadsheets)
+    write_ranked([table], out, for_spreadsheets)
     summary: ScoreSummary = {"accounts": len(table), **_summary(table, out, view, active, options, report)}
     if ready.threshold is not None:
         summary["threshold"] = ready.threshold.value
@@ -101,7 +106,7 @@ def score_pairs(
     device: torch.device,
 ) -> ScoreSummary:
     """Score pairs and write the table, see ``score_accounts``; returns a summary and the first ten rows."""
-    _require_suffix(out, for_spreadsheets)
+    require_suffix(out, for_spreadsheets)
     opened, ready = Store.open(store), LinkModel.open(model, device)
     options = ready.supported(options)
     found = read_pairs(pairs, opened, unknown=unknown)
@@ -117,23 +122,41 @@ def score_pairs(
         "active": active[order],
     }
     table = pa.table(columns)
-    _write(table, out, for_spreadsheets)
+    write_ranked([table], out, for_spreadsheets)
     return {"pairs": len(table), **_summary(table, out, view, active, options, found.report)}
 
 
-def _require_suffix(out: Path, for_spreadsheets: bool) -> None:
+def require_suffix(out: Path, for_spreadsheets: bool) -> None:
+    """Refuse a name of which the format is not known."""
     if out.suffix not in (".parquet", ".csv"):
         raise UsageError(f"--out {out.name}: must end in .parquet or .csv. Try scores.parquet.")
     if for_spreadsheets and out.suffix != ".csv":
         raise UsageError(f"--spreadsheet-safe: goes with a CSV file only (got {out.name!r}). Try scores.csv.")
 
 
-def _write(table: pa.Table, out: Path, for_spreadsheets: bool) -> None:
-    with atomic_write(out) as stream:
-        if out.suffix == ".parquet":
-            pq.write_table(table, stream)
-        else:
-            pacsv.write_csv(spreadsheet_safe(table) if for_spreadsheets else table, stream)
+def write_ranked(tables: Iterable[pa.Table], out: Path, for_spreadsheets: bool) -> None:
+    """Write tables one after the other. How the rows are divided among them changes no byte of the file."""
+    with atomic_write(out) as stream, contextlib.ExitStack() as stack:
+        writer: Any = None
+        for table in _regrouped(tables):
+            safe = spreadsheet_safe(table) if for_spreadsheets else table
+            if writer is None:
+                make = pq.ParquetWriter if out.suffix == ".parquet" else pacsv.CSVWriter
+                writer = stack.enter_context(make(stream, safe.schema))
+            writer.write_table(safe)
+
+
+def _regrouped(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows, ``_ROWS_TOGETHER`` at a time, each column in one piece. At least one table, if there are any."""
+    held, is_first = list[pa.Table](), True
+    for table in tables:
+        held.append(table)
+        while sum(map(len, held)) > _ROWS_TOGETHER:
+            together = pa.concat_tables(held)
+            yield together.slice(0, _ROWS_TOGETHER).combine_chunks()
+            held, is_first = [together.slice(_ROWS_TOGETHER)], False
+    if held and (is_first or sum(map(len, held))):
+        yield pa.concat_tables(held).combine_chunks()
 
 
 def _summary(
@@ -155,31 +178,43 @@ def _summary(
     )
 
 
-def _ranked(
-    store: Store,
-    model: NodeModel,
-    nodes: NDArray[np.int64],
-    probabilities: NDArray[np.float64],
-    active: NDArray[np.bool_],
-) -> pa.Table:
-    """The highest score first; equal scores in the store's order of accounts.
+class RankedRows(NamedTuple):
+    """Scored accounts: the highest score first; equal scores in the store's order of accounts."""
+
+    nodes: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    probabilities: NDArray[np.float64]
+    active: NDArray[np.bool_]
+    """Whether each has an event before the cut."""
+
+
+def ranked_rows(
+    model: NodeModel, nodes: NDArray[np.int64], probabilities: NDArray[np.float64], active: NDArray[np.bool_]
+) -> RankedRows:
+    """Put scored accounts in order."""
+    scores = model.scores(probabilities)
+    order = np.lexsort((nodes, -scores))
+    return RankedRows(nodes[order], scores[order], probabilities[order], active[order])
+
+
+def table_of_rows(model: NodeModel, rows: RankedRows, ids: pa.LargeStringArray, first_rank: int = 1) -> pa.Table:
+    """The table of ranked accounts, or a part of it.
 
     The column ``active`` is false for an account without an event before the cut: the model knows nothing of what it
     does, and its score is no more than a prior.
     """
-    scores = model.scores(probabilities)
-    order = np.lexsort((nodes, -scores))
     columns: dict[str, Any] = {
-        "account": store.accounts.take(nodes[order]),
-        "score": scores[order],
-        "rank": np.arange(1, len(nodes) + 1),
+        "account": ids,
+        "score": rows.scores,
+        "rank": np.arange(first_rank, first_rank + len(rows.nodes)),
     }
     if model.positive is None:
-        columns["label"] = [model.classes[i] for i in probabilities[order].argmax(axis=1)]
+        labels = [model.classes[i] for i in rows.probabilities.argmax(axis=1)]
+        columns["label"] = pa.array(labels, pa.string())
     for place, name in enumerate(model.classes):
-        columns[f"p_{name}"] = probabilities[order, place]
+        columns[f"p_{name}"] = rows.probabilities[:, place]
     if model.threshold is not None:
         # An account of which nothing is known is no reason to act, and no budget is spent on it.
-        columns["alert"] = ((scores >= model.threshold.value) & active)[order]
-    columns["active"] = active[order]
+        columns["alert"] = (rows.scores >= model.threshold.value) & rows.active
+    columns["active"] = rows.active
     return pa.table(columns)

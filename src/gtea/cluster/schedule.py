@@ -1,0 +1,79 @@
+"""Tasks in order, for engines with a driver: as many at once as the engine takes, each after those that it reads.
+
+A task that is lost, because its process or its machine died, is run again. A damaged file is made again, and then what
+found it damaged. Both a few times only: what fails again and again has a reason.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from gtea.cluster.tasks import Task, raise_error
+from gtea.errors import ModelError
+from gtea.runtime.progress import Progress
+
+_MOST_ATTEMPTS = 5
+
+
+class Engine(Protocol):
+    """Runs tasks somewhere."""
+
+    def room(self) -> int:
+        """How many more tasks can be started now."""
+
+    def start(self, task: Task) -> None:
+        """Start a task."""
+
+    def next(self) -> tuple[str, dict[str, Any]]:
+        """Wait for a task that is no longer running: its name and outcome. ``{"lost": why}`` if nobody knows it."""
+
+
+def run_in_order(tasks: Sequence[Task], folder: Path, engine: Engine, progress: Progress) -> None:
+    """Run all tasks. The first error ends it.
+
+    Args:
+        tasks: Each after those that it reads. What they read beyond these is there.
+    """
+    by_name = {task.name: task for task in tasks}
+    waiting, running, done = dict(by_name), dict[str, Task](), set[str]()
+    troubles = Counter[str]()
+    while waiting or running:
+        for task in list(waiting.values()):
+            if engine.room() <= 0:
+                break
+            if all(name in done or name not in by_name for name in task.after):
+                running[task.name] = waiting.pop(task.name)
+                engine.start(task)
+        name, outcome = engine.next()
+        task = running.pop(name)
+        if "error" in outcome:
+            raise_error(name, outcome)
+        if not outcome:
+            done.add(name)
+        else:
+            for each in _again(task, outcome, by_name, troubles):
+                done.discard(each.name)
+                if each.name not in running:
+                    waiting[each.name] = each
+        progress(stage_of(name), len(done) / len(tasks))
+
+
+def stage_of(name: str) -> str:
+    """What a task is part of: its name without the number."""
+    return name.split(".")[0].replace("-", " ")
+
+
+def _again(task: Task, outcome: dict[str, Any], by_name: dict[str, Task], troubles: Counter[str]) -> list[Task]:
+    """The tasks to be run because one did not come to an end."""
+    damaged = outcome.get("damaged", task.name)
+    troubles[damaged] += 1
+    if troubles[damaged] >= _MOST_ATTEMPTS or damaged not in by_name:
+        why = outcome.get("lost") or " ".join(outcome["lines"])
+        raise ModelError(
+            f"{damaged}: was tried {troubles[damaged]} times ({why}). What is finished is kept. If memory ran out, "
+            "use more --parts or fewer workers."
+        )
+    return [by_name[damaged], task] if damaged != task.name else [task]
