@@ -13,6 +13,7 @@ import pytest
 import torch
 from tests.models.documents import FACTS, metrics_of
 
+from gtea.cluster.schedule import Then
 from gtea.cluster.tasks import Task, outcome_of, raise_error
 from gtea.config import FeaturesConfig, RunConfig, SamplingConfig
 from gtea.features.neighbour_labels import neighbour_labels_of
@@ -64,14 +65,14 @@ class InThisProcess:
         self.ran: list[str] = []
         self._after_each = after_each
 
-    def run(self, tasks: Sequence[Task], folder: Path, progress: Progress) -> bool:
+    def run(self, tasks: Sequence[Task], folder: Path, progress: Progress, then: Then | None = None) -> bool:
         for task in tasks:
             outcome = outcome_of(folder, task)
             if outcome:
                 raise_error(task.name, {"error": "StoreError", **outcome})
             self.ran.append(task.name)
             self._after_each(task, folder)
-        return True
+        return then is None or self.run(then(), folder, progress)
 
     def on_each_node(self, task: Task, folder: Path) -> list[dict[str, Any]]:
         return [outcome_of(folder, task)]
@@ -109,8 +110,9 @@ def made_case(folder: Path, *, directed: bool) -> Case:
     time = np.concatenate([rng.integers(0, 900, 2500), rng.integers(0, 700, len(hub)), [5, 6, 7]])
     late = ((src % 29 == 3) | (dst % 29 == 3)) & (time < 800)
     time[late] += 800  # accounts without an event before the cut, all over the store
-    lines = [f"a{s:03d},a{d:03d},{t},{a:.4f},{k}" for s, d, t, a, k in zip(
-        src, dst, time, rng.lognormal(3, 2, len(src)), rng.choice(["card", "cash"], len(src)), strict=True)]  # fmt: skip
+    amount, kind = rng.lognormal(3, 2, len(src)), rng.choice(["card", "cash"], len(src))
+    rows = zip(src, dst, time, amount, kind, strict=True)
+    lines = [f"a{s:03d},a{d:03d},{t},{a:.4f},{k}" for s, d, t, a, k in rows]
     (folder / "events.csv").write_text("src,dst,time,amount,kind\n" + "\n".join(lines) + "\n")
     ingest(
         folder / "events.csv", src="src", dst="dst", time="time", features=["amount"], categorical=["kind"],
@@ -125,9 +127,7 @@ def _save(store: Store, folder: Path, name: str, changes: dict[str, Any]) -> Non
     small: dict[str, Any] = {"d_node": 6, "d_edge": 8, "d_time": 5, "d_mlp": 7}
     model = dataclasses.replace(model_config(name), **{**small, **sizes})
     hybrid = name == "hybrid"
-    config = RunConfig(
-        model, FeaturesConfig(**{"neighbour_labels": hybrid, **features}), SamplingConfig(max_events=5)
-    )
+    config = RunConfig(model, FeaturesConfig(**{"neighbour_labels": hybrid, **features}), SamplingConfig(max_events=5))
     rng, cut = np.random.default_rng(1), store.as_of(CUT).cut
     nodes, targets = np.sort(rng.choice(store.num_nodes, 120, replace=False)), rng.integers(0, 2, 120)
     labels = neighbour_labels_of(store, nodes, targets, ["bad", "good"])
@@ -136,11 +136,16 @@ def _save(store: Store, folder: Path, name: str, changes: dict[str, Any]) -> Non
     if isinstance(network, HybridClassifier):
         rows = NodeRows(store.as_of(cut), fitted).batch(nodes)
         network.fit_trees(rows, torch.from_numpy(targets), torch.ones(len(nodes)))
-    with torch.no_grad():
-        network.gtea.edge_encoder.a.mul_(10)  # type: ignore[union-attr, operator]
+    if entry_of(model).exact:
+        with torch.no_grad():
+            network.gtea.edge_encoder.a.mul_(10)  # type: ignore[union-attr, operator]
     described = {
         "run": config.to_json(), "task": "nodes", "classes": ["bad", "good"], "positive": "bad",
         "input": vars(input_spec(fitted)),
     }  # fmt: skip
     folder.parent.mkdir(exist_ok=True)
-    save_model(folder, SavedModel(network.state_dict(), described, fitted.to_json(), metrics_of(["bad", "good"]), FACTS), "Untrained.\n")
+    save_model(
+        folder,
+        SavedModel(network.state_dict(), described, fitted.to_json(), metrics_of(["bad", "good"]), FACTS),
+        "Untrained.\n",
+    )

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from gtea.cluster.job_array import JobArray
 from gtea.cluster.local_pool import LocalPool
+from gtea.cluster.schedule import Then
 from gtea.cluster.tasks import Task
 from gtea.errors import UsageError
 from gtea.runtime.progress import Progress
@@ -17,11 +18,12 @@ from gtea.runtime.progress import Progress
 class Carrier(Protocol):
     """Runs the tasks of a job."""
 
-    num_workers: int
-    """How many tasks run at once."""
+    @property
+    def num_workers(self) -> int:
+        """How many tasks run at once."""
 
-    def run(self, tasks: Sequence[Task], folder: Path, progress: Progress) -> bool:
-        """Run tasks, each after those that it reads. Returns whether this process is the one that ends the job."""
+    def run(self, tasks: Sequence[Task], folder: Path, progress: Progress, then: Then | None = None) -> bool:
+        """Run tasks, and then those that come after them; each after those that it reads. Returns whether this process is the one that ends the job."""
 
     def on_each_node(self, task: Task, folder: Path) -> list[dict[str, Any]]:
         """Run a task on each node; the outcomes."""

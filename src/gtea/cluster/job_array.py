@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gtea.cluster.schedule import stage_of
+from gtea.cluster.schedule import Then, stage_of
 from gtea.cluster.tasks import Task, outcome_of, raise_error
 from gtea.errors import StoreError
 from gtea.runtime.files import write_json
@@ -30,9 +30,16 @@ class JobArray:
     def __init__(self, number: int, num_jobs: int) -> None:
         self.number, self.num_workers = number, num_jobs
 
-    def run(self, tasks: Sequence[Task], folder: Path, progress: Progress) -> bool:
+    def run(self, tasks: Sequence[Task], folder: Path, progress: Progress, then: Then | None = None) -> bool:
         """Do this job's share, and wait for what it reads. Returns whether the last task was this job's."""
         self._note(folder, self.number).unlink(missing_ok=True)
+        ends_here = self._share(tasks, folder, progress)
+        if then is None:
+            return ends_here
+        self.wait_for(tasks[-1], folder, progress)
+        return self._share([*tasks, *then()], folder, progress)
+
+    def _share(self, tasks: Sequence[Task], folder: Path, progress: Progress) -> bool:
         by_name = {task.name: task for task in tasks}
         for place, task in enumerate(tasks):
             if place % self.num_workers != self.number:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gtea.cluster.schedule import run_in_order
+from gtea.cluster.schedule import Then, run_in_order
 from gtea.cluster.tasks import Task, to_json
 from gtea.runtime.progress import Progress
 
@@ -28,10 +28,10 @@ class LocalPool:
     def __init__(self, num_workers: int) -> None:
         self.num_workers = num_workers
 
-    def run(self, tasks: Sequence[Task], folder: Path, progress: Progress) -> bool:
+    def run(self, tasks: Sequence[Task], folder: Path, progress: Progress, then: Then | None = None) -> bool:
         """Run all tasks. They share the threads that this process may use."""
-        with contextlib.closing(_Processes(folder, min(self.num_workers, len(tasks)), self._threads())) as engine:
-            run_in_order(tasks, folder, engine, progress)
+        with contextlib.closing(_Processes(folder, self.num_workers, self._threads())) as engine:
+            run_in_order(tasks, folder, engine, progress, then)
         return True
 
     def on_each_node(self, task: Task, folder: Path) -> list[dict[str, Any]]:

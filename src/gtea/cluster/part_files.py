@@ -97,7 +97,8 @@ class PartFile:
     def size_of(self, name: str) -> int:
         """How many bytes an array has."""
         described = self.arrays[name]
-        return math.prod(described["shape"]) * int(np.dtype(described["dtype"]).itemsize)
+        size: int = math.prod(described["shape"]) * np.dtype(described["dtype"]).itemsize
+        return size
 
     def require_whole(self) -> None:
         """Raise if any byte has changed."""

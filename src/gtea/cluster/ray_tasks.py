@@ -17,11 +17,12 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from gtea.cluster.local_pool import thread_settings
-from gtea.cluster.schedule import run_in_order
+from gtea.cluster.schedule import Then, run_in_order
 from gtea.cluster.tasks import Task, from_json, outcome_of, to_json
 from gtea.errors import StoreError, UsageError
 from gtea.runtime.progress import Progress
@@ -52,10 +53,10 @@ class RayTasks:
                     self._known = max(1, int(ray.cluster_resources().get("CPU", 1)))
         return self._known
 
-    def run(self, tasks: Sequence[Task], folder: Path, progress: Progress) -> bool:
+    def run(self, tasks: Sequence[Task], folder: Path, progress: Progress, then: Then | None = None) -> bool:
         """Run all tasks. Those of workers and nodes that die are run again elsewhere."""
         with self._cluster() as ray:
-            run_in_order(tasks, folder, _Submitted(ray, folder), progress)
+            run_in_order(tasks, folder, _Submitted(ray, folder), progress, then)
         return True
 
     def on_each_node(self, task: Task, folder: Path) -> list[dict[str, Any]]:
@@ -75,11 +76,11 @@ class RayTasks:
     def _cluster(self) -> Iterator[Any]:
         """Ray, connected. What is started here ends here."""
         before = dict(os.environ)
-        own = Path(tempfile.mkdtemp(prefix="gtea-", dir="/tmp")) if self._address is None else None  # noqa: S108
+        own = Path(tempfile.mkdtemp(prefix="gtea-", dir="/tmp")) if self._address is None else None
         try:
             os.environ.update(QUIET)
             if own is not None:
-                os.environ.update(_token_in(own))
+                os.environ.update(_alone_in(own))
             ray = _imported()
             try:
                 self._connect(ray, own)
@@ -157,13 +158,24 @@ def _run(folder: str, task: str) -> str:
     return json.dumps(outcome_of(Path(folder), from_json(task)))
 
 
-def _token_in(folder: Path) -> dict[str, str]:
-    """The environment of a cluster with a token of its own, which only this user can read."""
+def _alone_in(folder: Path) -> dict[str, str]:
+    """The environment of a cluster that listens on loopback, with a token that only this user can read."""
     path = folder / "token"
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "w") as stream:
-        stream.write(secrets.token_hex(32))
-    return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(path)}
+        stream.write(_own_token())
+    return {
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN_PATH": str(path),
+        # Else Ray takes another address of this machine instead of loopback, and listens on all.
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    }
+
+
+@cache
+def _own_token() -> str:
+    """One token per process: Ray reads it once."""
+    return secrets.token_hex(32)
 
 
 def _imported() -> Any:
@@ -178,5 +190,3 @@ def _import_error(error: Exception) -> str:
     """What went wrong outside of the task: as a rule a node without this version of gtea."""
     last = [line for line in str(error).splitlines() if line.strip()][-1]
     return f"a node of Ray: can't run tasks ({last[:300]}). Install the same version of gtea on all nodes."
-
-

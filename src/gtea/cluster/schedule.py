@@ -7,7 +7,7 @@ found it damaged. Both a few times only: what fails again and again has a reason
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -31,20 +31,33 @@ class Engine(Protocol):
         """Wait for a task that is no longer running: its name and outcome. ``{"lost": why}`` if nobody knows it."""
 
 
-def run_in_order(tasks: Sequence[Task], folder: Path, engine: Engine, progress: Progress) -> None:
+Then = Callable[[], Sequence[Task]]
+"""Once some tasks are done: those that come after them, which could not be known before."""
+
+
+def run_in_order(
+    tasks: Sequence[Task], folder: Path, engine: Engine, progress: Progress, then: Then | None = None
+) -> None:
     """Run all tasks. The first error ends it.
 
     Args:
-        tasks: Each after those that it reads. What they read beyond these is there.
+        tasks: Each after those that it reads.
     """
+    _run(tasks, folder, engine, progress, set())
+    if then is not None:
+        _run([*tasks, *then()], folder, engine, progress, {task.name for task in tasks})
+
+
+def _run(tasks: Sequence[Task], folder: Path, engine: Engine, progress: Progress, finished: set[str]) -> None:
     by_name = {task.name: task for task in tasks}
-    waiting, running, done = dict(by_name), dict[str, Task](), set[str]()
+    waiting = {name: task for name, task in by_name.items() if name not in finished}
+    running, done = dict[str, Task](), set(finished)
     troubles = Counter[str]()
     while waiting or running:
         for task in list(waiting.values()):
             if engine.room() <= 0:
                 break
-            if all(name in done or name not in by_name for name in task.after):
+            if done.issuperset(task.after):
                 running[task.name] = waiting.pop(task.name)
                 engine.start(task)
         name, outcome = engine.next()

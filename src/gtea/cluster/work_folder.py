@@ -9,6 +9,7 @@ A folder of another job is refused, never emptied. What a finished job leaves is
 from __future__ import annotations
 
 import contextlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ def describe_job(folder: Path, content: dict[str, Any]) -> None:
     """Write the description of a job, or check that it is that of the folder. Several processes may do so at once."""
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / JOB).exists():
-        others = [entry.name for entry in folder.iterdir() if not (entry.name == JOB or entry.name.startswith("."))]
+        ours = re.compile(rf"{JOB}|\..*|node\.\d+{SUFFIX}")  # drafts, notes, and what gtea doctor --on leaves
+        others = [entry.name for entry in folder.iterdir() if not ours.fullmatch(entry.name)]
         if others and not (folder / JOB).exists():
             raise UsageError(
                 f"{folder}: must be empty or the folder of a job of gtea (got other files). Choose another --work."
@@ -36,7 +38,7 @@ def describe_job(folder: Path, content: dict[str, Any]) -> None:
     different = sorted(name for name in {*found, *content} if found.get(name) != content.get(name))
     if different:
         raise UsageError(
-            f"{folder}: belongs to another job (different: {', '.join(different)}). Delete it, or choose another --work."
+            f"{folder}: belongs to another job (different: {', '.join(different)}). Delete it, or choose another."
         )
 
 
@@ -56,7 +58,6 @@ def delete_job(folder: Path, *, keep: tuple[str, ...] = ()) -> None:
             sweep_drafts(path)
             path.unlink(missing_ok=True)
     if not keep:
-        for name in (JOB, "requested.npy"):
-            (folder / name).unlink(missing_ok=True)
+        (folder / JOB).unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # something else is in it
             folder.rmdir()

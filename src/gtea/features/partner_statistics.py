@@ -28,8 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.features.alternatives import Alternatives
-from gtea.features.node_blocks import fill_rows, node_threads
 from gtea.features.neighbour_rows import NeighbourRows
+from gtea.features.node_blocks import fill_rows, node_threads
 from gtea.features.short_sorts import distinct, sort_both
 from gtea.runtime.jit import jit
 from gtea.store.graph import Graph, graph_of, visible_events, visible_slots

@@ -132,9 +132,7 @@ def _faults_of(arrays: Mapping[str, NDArray[Any]], accounts: range) -> Iterator[
         yield from _word_faults(arrays, begin, end)
 
 
-def _word_faults(
-    arrays: Mapping[str, NDArray[Any]], begin: NDArray[np.int64], end: NDArray[np.int64]
-) -> Iterator[str]:
+def _word_faults(arrays: Mapping[str, NDArray[Any]], begin: NDArray[np.int64], end: NDArray[np.int64]) -> Iterator[str]:
     """Which codes of the events in some ranges are outside of their vocabularies."""
     for column in range(arrays["event_categories"].shape[1]):
         limit = len(arrays[f"{vocabulary_name(column)}_offset"]) - 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -15,14 +14,14 @@ from numpy.typing import NDArray
 from gtea.cluster.carriers import Carrier
 from gtea.cluster.job_array import JobArray
 from gtea.cluster.node_facts import node_facts
-from gtea.cluster.scoring.job import PLAN, Plan, read_plan
+from gtea.cluster.part_files import is_whole, write_part_file
+from gtea.cluster.scoring.job import PLAN, REQUESTED, Plan, read_plan
 from gtea.cluster.scoring.rank import digest_of
 from gtea.cluster.scoring.survey import GROUP
-from gtea.cluster.tasks import Task, made_by
+from gtea.cluster.tasks import Task, made_by, part_path
 from gtea.cluster.work_folder import JOB, delete_job, describe_job, read_job
 from gtea.errors import UsageError
 from gtea.models.model_folder import load_model
-from gtea.runtime.files import atomic_write
 from gtea.runtime.progress import Progress, no_progress
 from gtea.scoring.account_blocks import is_most, pieces_of
 from gtea.scoring.edge_cache import model_digest
@@ -93,17 +92,16 @@ def score_accounts_on(
         "node": node_facts(),
     }
     describe_job(folder, content)
-    if requested is not None:
-        _write_requested(folder, requested)
     last = _finished(folder, out)
-    ends_here = True
     if last is None:
-        first, later = survey_tasks(opened.num_nodes, content["parts"], carrier.num_workers), list[Task]()
-        carrier.run(first, folder, progress)
-        if isinstance(carrier, JobArray):
-            carrier.wait_for(first[-1], folder, progress)
-        later = later_tasks(ready, read_plan(folder), [task.name for task in first[:-1]], requested, content)
-        ends_here = carrier.run([*first, *later], folder, progress)
+        if requested is not None and not is_whole(part_path(folder, REQUESTED)):
+            write_part_file(part_path(folder, REQUESTED), {"nodes": requested}, {})
+        first = survey_tasks(opened.num_nodes, content["parts"])
+
+        def later() -> list[Task]:
+            return later_tasks(ready, read_plan(folder), [task.name for task in first[:-1]], requested, content)
+
+        ends_here = carrier.run(first, folder, progress, later)
         last = _finished(folder, out) if ends_here else None
     if last is None:
         return None
@@ -115,10 +113,10 @@ def score_accounts_on(
     return summary
 
 
-def survey_tasks(num_accounts: int, parts: int, workers: int) -> list[Task]:
+def survey_tasks(num_accounts: int, parts: int) -> list[Task]:
     """The tasks that find out where parts begin."""
     groups = -(-num_accounts // GROUP)
-    bounds = np.unique(np.linspace(0, groups, max(parts, workers) + 1).astype(np.int64)) * GROUP
+    bounds = np.unique(np.linspace(0, groups, parts + 1).astype(np.int64)) * GROUP
     bounds[-1] = num_accounts
     names = [f"survey.{number}" for number in range(len(bounds) - 1)]
     surveys = [
@@ -239,13 +237,6 @@ def _finished(folder: Path, out: Path) -> dict[str, Any] | None:
         return found
     (folder / f"{_LAST}.part").unlink()
     return None
-
-
-def _write_requested(folder: Path, nodes: NDArray[np.int64]) -> None:
-    content = io.BytesIO()
-    np.save(content, nodes, allow_pickle=False)
-    with atomic_write(folder / "requested.npy") as stream:
-        stream.write(content.getvalue())
 
 
 def _summary(

@@ -1,4 +1,4 @@
-"""The tasks ``reach`` and ``facts``: what is read of neighbours to describe an account, where its part does not own them.
+"""The tasks ``reach`` and ``facts``: what is read of neighbours to describe an account, also of those beyond the part.
 
 Statistics of partners read a profile of each partner, which takes a pass over all its events; neighbour labels read the
 labels around each neighbour. Both are made by the part that owns the neighbour, once, and sent to those who need them.

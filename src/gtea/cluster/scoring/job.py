@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from gtea.cluster.node_facts import require_same_node
+from gtea.cluster.part_files import PartFile
 from gtea.cluster.tasks import made_by
 from gtea.cluster.work_folder import read_job
 from gtea.errors import UsageError
@@ -30,6 +30,7 @@ from gtea.store.store import Store
 from gtea.store.view import View
 
 PLAN = "plan"
+REQUESTED = "requested"
 
 
 @dataclass(frozen=True)
@@ -161,14 +162,21 @@ def read_plan(folder: Path) -> Plan:
 
 def requested_of(folder: Path, accounts: range) -> NDArray[np.int64] | None:
     """Which accounts of a range are to be scored, in ascending order; None for all."""
-    path = folder / "requested.npy"
-    if not path.exists():
+    if read_job(folder)["requested"] is None:
         return None
-    asked = np.load(path, mmap_mode="r", allow_pickle=False)
-    first, last = np.searchsorted(asked, [accounts.start, accounts.stop])
-    return np.array(asked[first:last])
+    file = made_by(folder, REQUESTED)
+    first, last = (_place_of(end, file) for end in (accounts.start, accounts.stop))
+    found: NDArray[np.int64] = file.read_rows("nodes", first, last - first)
+    return found
 
 
-def device_of(job: ScoreJob) -> torch.device:
-    """Where the network runs."""
-    return job.model.device
+def _place_of(node: int, file: PartFile) -> int:
+    """How many of the requested accounts come before an account, by a binary search in the file."""
+    low, high = 0, int(file.arrays["nodes"]["shape"][0])
+    while low < high:
+        middle = (low + high) // 2
+        if file.read_rows("nodes", middle, 1)[0] < node:
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -51,7 +51,9 @@ def renew(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[str,
     before = int(np.searchsorted(halo, plan.accounts(part).start))
     from_node = torch.cat([rows[:before], _from_nodes(job, layer, z), rows[before:]])
     runs = runs_of(made_by(folder, name), np.concatenate([halo[:before], nodes, halo[before:]]))
-    summed = [_summed(folder, int(np.searchsorted(nodes, plan.hubs[hub].node)), names) for hub, names in _hubs(arguments)]
+    summed = [
+        _summed(folder, int(np.searchsorted(nodes, plan.hubs[hub].node)), names) for hub, names in _hubs(arguments)
+    ]
     z_new = z.new_empty(len(z), layer.d_out)
 
     def update(run: Any) -> None:
