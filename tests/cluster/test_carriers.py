@@ -23,10 +23,10 @@ def test_every_carrier_has_a_name() -> None:
 
 @pytest.mark.parametrize("text", ["local", "local:0", "local:-1", "spark", "array:1", "array:a/b", "raymond"])
 def test_anything_else_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="--on: must be local:N, array:K/N, ray or ray:ADDRESS"):
+    with pytest.raises(UsageError, match=r"--on: must be local:N, array:K/N, ray or ray:ADDRESS"):
         carrier_of(text)
 
 
 def test_jobs_are_numbered_from_0() -> None:
-    with pytest.raises(UsageError, match="jobs are numbered from 0 .got 4 of 4"):
+    with pytest.raises(UsageError, match=r"jobs are numbered from 0 .got 4 of 4"):
         carrier_of("array:4/4")

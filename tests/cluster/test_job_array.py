@@ -24,9 +24,9 @@ def test_each_job_makes_its_share_and_one_of_them_ends_the_work(tmp_path: Path) 
 
 def test_a_job_that_fails_says_so_to_those_that_wait(tmp_path: Path) -> None:
     wrong = [Task("a", "os:system"), Task("b", INSPECT, {}, ("a",))]
-    with pytest.raises(UsageError, match="must be a function of gtea"):
+    with pytest.raises(UsageError, match=r"must be a function of gtea"):
         JobArray(0, 2).run(wrong, tmp_path, no_progress)
-    with pytest.raises(StoreError, match="job 0 of 2: has ended with an error .a: must be"):
+    with pytest.raises(StoreError, match=r"job 0 of 2: has ended with an error .a: must be"):
         JobArray(1, 2).run(wrong, tmp_path, no_progress)
     # Started again, it takes its note away.
     assert not JobArray(0, 2).run(TASKS[:2], tmp_path, no_progress)

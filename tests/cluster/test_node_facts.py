@@ -17,7 +17,7 @@ def test_this_node_is_like_itself() -> None:
 
 def test_another_instruction_set_or_version_is_refused() -> None:
     for name in ("instruction set", "torch", "kernels"):
-        with pytest.raises(UsageError, match=f"must be like the node that began the job .different: {name}"):
+        with pytest.raises(UsageError, match=rf"must be like the node that began the job .different: {name}"):
             require_same_node({**node_facts(), name: "another"})
 
 

@@ -17,13 +17,13 @@ def test_a_job_is_described_once_and_found_again(tmp_path: Path) -> None:
     describe_job(folder, {"kind": "test", "parts": 3})
     describe_job(folder, {"kind": "test", "parts": 3})
     assert read_job(folder) == {"kind": "test", "parts": 3}
-    with pytest.raises(UsageError, match="belongs to another job .different: parts.*choose another"):
+    with pytest.raises(UsageError, match=r"belongs to another job .different: parts.*choose another"):
         describe_job(folder, {"kind": "test", "parts": 4})
 
 
 def test_a_folder_with_other_files_is_not_taken(tmp_path: Path) -> None:
     (tmp_path / "letters.txt").write_text("dear")
-    with pytest.raises(UsageError, match="must be empty or the folder of a job of gtea"):
+    with pytest.raises(UsageError, match=r"must be empty or the folder of a job of gtea"):
         describe_job(tmp_path, {"kind": "test"})
     assert [path.name for path in tmp_path.iterdir()] == ["letters.txt"]
 

@@ -23,7 +23,11 @@ class Carrier(Protocol):
         """How many tasks run at once."""
 
     def run(self, tasks: Sequence[Task], folder: Path, progress: Progress, then: Then | None = None) -> bool:
-        """Run tasks, and then those that come after them; each after those that it reads. Returns whether this process is the one that ends the job."""
+        """Run tasks, each after those that it reads, and then those that come after them all.
+
+        Returns:
+            Whether this process is the one that ends the job.
+        """
 
     def on_each_node(self, task: Task, folder: Path) -> list[dict[str, Any]]:
         """Run a task on each node; the outcomes."""

@@ -201,15 +201,15 @@ def test_a_folder_of_another_job_is_refused_and_left_as_it_is(plain_case: Case) 
         in_parts(plain_case, model, 3, InThisProcess(stop))
     folder = plain_case.out / "parts.parquet.parts"
     before = sorted(path.name for path in folder.iterdir())
-    with pytest.raises(UsageError, match="belongs to another job .different: parts."):
+    with pytest.raises(UsageError, match=r"belongs to another job .different: parts."):
         in_parts(plain_case, model, 2)
-    with pytest.raises(UsageError, match="different: model, model_digest"):
+    with pytest.raises(UsageError, match=r"different: model, model_digest"):
         in_parts(plain_case, plain_case.model("gtea-l"), 3)
     assert sorted(path.name for path in folder.iterdir()) == before
 
 
 def test_no_model_but_gtea_is_scored_in_parts(plain_case: Case) -> None:
     with pytest.raises(
-        UsageError, match="--on: exact scores of GTEA and of hybrids are made in parts .got a graphsage"
+        UsageError, match=r"--on: exact scores of GTEA and of hybrids are made in parts .got a graphsage"
     ):
         in_parts(plain_case, plain_case.model("graphsage"), 2)

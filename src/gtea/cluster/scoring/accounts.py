@@ -203,7 +203,8 @@ class _Stages:
                 str(hub): [_sum_of(f"embed.{hub}.{piece}", layer) for piece in self._pieces[hub]]
                 for hub in self._plan.hubs_of(p)
             }
-            after = (f"encode.{p}", *((f"renew-{layer - 1}.{p}",) if layer else ()), *shares, *sum(sums.values(), []))
+            own = (f"encode.{p}", f"renew-{layer - 1}.{p}") if layer else (f"encode.{p}",)
+            after = (*own, *shares, *(name for names in sums.values() for name in names))
             arguments = {"part": p, "layer": layer, "shares": shares, "sums": sums}
             yield Task(f"renew-{layer}.{p}", f"{_HERE}.layers:renew", arguments, after)
 
