@@ -22,10 +22,12 @@ from gtea.cluster.scoring.accounts import score_accounts_on
 
 model, store, out = (Path(word) for word in sys.argv[1:])
 folder = Path(tempfile.mkdtemp(prefix="gtea-", dir="/tmp"))
+(folder / "ray").mkdir()
 (folder / "token").write_text(secrets.token_hex(32))
 os.environ.update(QUIET)
 os.environ.update({
     "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(folder / "token"), "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    "RAY_TMPDIR": str(folder),
     "RAY_health_check_period_ms": "500", "RAY_health_check_failure_threshold": "3",
 })  # fmt: skip
 
@@ -34,8 +36,7 @@ from tests.cluster.conftest import CPU, CUT, GRAIN  # noqa: E402
 
 cluster = Cluster(
     initialize_head=True,
-    head_node_args={"num_cpus": 1, "include_dashboard": False, "temp_dir": str(folder / "ray"),
-                    "object_store_memory": 80 << 20, "node_ip_address": "127.0.0.1"},
+    head_node_args={"num_cpus": 1, "include_dashboard": False,                     "object_store_memory": 80 << 20, "node_ip_address": "127.0.0.1"},
 )  # fmt: skip
 nodes = [cluster.add_node(num_cpus=1, object_store_memory=80 << 20, node_ip_address="127.0.0.1") for _ in range(2)]
 killed: list[str] = []
