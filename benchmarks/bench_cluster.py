@@ -104,7 +104,7 @@ def main() -> None:
 def _round(options: argparse.Namespace) -> list[dict[str, Any]]:
     """Each way once."""
     imports = _process(options, "imports")
-    found = []
+    found = list[dict[str, Any]]()
     for way in ("one", *options.parts.split(",")):
         made = _process(options, way)
         one = found[0] if found else made

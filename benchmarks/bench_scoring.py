@@ -60,7 +60,8 @@ METRICS: dict[str, Any] = {
     "best_epoch": 0, "epochs": 1, "split": {"split": "none", "train": _PART, "validation": _PART},
 }  # fmt: skip
 FACTS: dict[str, Any] = {
-    "data_digest": "", "seed": 0, "threads": 1, "versions": {"gtea": "0", "torch": "0"}, "created": "now", "training_seconds": 0.0,
+    "data_digest": "", "seed": 0, "threads": 1, "versions": {"gtea": "0", "torch": "0"}, "created": "now",
+    "training_seconds": 0.0,
 }  # fmt: skip
 """What a model folder says of a training, for a model that was never trained."""
 

@@ -36,7 +36,8 @@ from tests.cluster.conftest import CPU, CUT, GRAIN  # noqa: E402
 
 cluster = Cluster(
     initialize_head=True,
-    head_node_args={"num_cpus": 1, "include_dashboard": False,                     "object_store_memory": 80 << 20, "node_ip_address": "127.0.0.1"},
+    head_node_args={"num_cpus": 1, "include_dashboard": False,
+                    "object_store_memory": 80 << 20, "node_ip_address": "127.0.0.1"},
 )  # fmt: skip
 nodes = [cluster.add_node(num_cpus=1, object_store_memory=80 << 20, node_ip_address="127.0.0.1") for _ in range(2)]
 killed: list[str] = []
@@ -72,5 +73,5 @@ started = time.monotonic()
 carrier = RayTasks(cluster.address)
 score_accounts_on(carrier, model, store, out, as_of=CUT, device=CPU, parts=6, grain=GRAIN)
 seconds = time.monotonic() - started
-cluster.shutdown()
+cluster.shutdown()  # type: ignore[no-untyped-call]
 print(json.dumps({"killed": killed, "seconds": seconds}))

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gtea.cluster.part_files import DamagedFileError, PartFile, is_whole, write_part_file
+from gtea.cluster.part_files import Arrays, DamagedFileError, PartFile, is_whole, write_part_file
 
-ARRAYS = {
+ARRAYS: Arrays = {
     "rows": np.arange(12, dtype=np.float32).reshape(6, 2),
     "pieces": [np.array([1, 2]), np.array([3])],
     "none": np.empty((0, 3), dtype=np.float64),

@@ -33,7 +33,7 @@ def test_merged_rows_are_the_rows_of_all_in_order(tmp_path: Path, monkeypatch: p
         first += count
     found = [(int(node), id_.as_py()) for rows, ids in merged([_Rows(file) for file in files])
              for node, id_ in zip(rows.nodes, ids, strict=True)]  # fmt: skip
-    expected = np.lexsort((nodes_of, -np.array(scores_of))).tolist()
+    expected = np.lexsort((np.array(nodes_of), -np.array(scores_of))).tolist()
     assert found == [(node, f"id-{node}") for node in expected]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,8 @@ from gtea.cluster.part_files import Arrays
 from gtea.cluster.scoring.job import open_job
 from gtea.cluster.tasks import made_by
 from gtea.features.neighbour_labels import labelled_nodes
-from gtea.scoring.account_blocks import Targets
-from gtea.store.graph import graph_of
+from gtea.scoring.account_blocks import Targets, target_runs
+from gtea.store.graph import Graph, graph_of
 from gtea.store.histories import count_kept_events
 
 GROUP = 1 << 10
@@ -34,10 +34,7 @@ def survey(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[str
         group = Targets.of(view, np.arange(first, min(first + GROUP, accounts.stop)))
         active.append(len(group.nodes))
         cost.append(_COST_OF_SLOT * int(group.count.sum()))
-        for begin, count in zip(group.start, group.count, strict=True):
-            for slot in range(int(begin), int(begin + count), _SLOTS_AT_A_TIME):
-                edges = graph.slot_edge[slot : min(slot + _SLOTS_AT_A_TIME, int(begin + count))]
-                cost[-1] += int(count_kept_events(graph, edges, max_events).sum())
+        cost[-1] += sum(int(count_kept_events(graph, edges, max_events).sum()) for edges in _edges_of(graph, group))
         large = group.count > job.grain.slots
         hubs.append(np.stack([group.nodes[large], group.start[large], group.count[large]], axis=1))
     labels = job.model.preprocessing.neighbour_labels
@@ -51,6 +48,19 @@ def survey(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[str
         "labelled": found[0],
         "classes": found[1],
     }, {}
+
+
+def _edges_of(graph: Graph, group: Targets) -> Iterator[NDArray[np.int64]]:
+    """The edges of the slots of a group, some at a time, however many a hub has."""
+    runs = target_runs(group.count, np.zeros_like(group.count), [len(group.nodes)], _SLOTS_AT_A_TIME, 1)
+    for run in runs:
+        if len(run) > 1:
+            yield graph.slot_edge[group.slots_of(run)[0]]
+            continue
+        first = int(group.start[run.start])
+        last = first + int(group.count[run.start])
+        for slot in range(first, last, _SLOTS_AT_A_TIME):
+            yield graph.slot_edge[slot : min(slot + _SLOTS_AT_A_TIME, last)]
 
 
 def plan(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[str, Any]]:
