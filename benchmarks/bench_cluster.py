@@ -35,9 +35,9 @@ import torch
 from bench_scoring import prepare
 from gtea.cluster.local_pool import LocalPool
 from gtea.cluster.schedule import Then
-from gtea.cluster.scoring.accounts import score_accounts_on
 from gtea.cluster.scoring.job import read_plan
-from gtea.cluster.tasks import Task, made_by
+from gtea.cluster.scoring.part_scores import score_accounts_on
+from gtea.cluster.tasks import FileTask, made_by
 from gtea.runtime.progress import Progress
 from gtea.scoring.table import score_accounts
 from resident import resident
@@ -50,7 +50,7 @@ class MeasuredPool(LocalPool):
 
     measured: dict[str, Any]
 
-    def run(self, tasks: Sequence[Task], folder: Path, progress: Progress, then: Then | None = None) -> bool:
+    def run(self, tasks: Sequence[FileTask], folder: Path, progress: Progress, then: Then | None = None) -> bool:
         """Run all tasks, then add up what they cost and sent."""
         super().run(tasks, folder, progress, then)
         self.measured = _measured(folder, {path.stem: made_by(folder, path.stem) for path in folder.glob("*.part")})

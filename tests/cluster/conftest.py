@@ -14,7 +14,7 @@ import torch
 from tests.models.documents import FACTS, metrics_of
 
 from gtea.cluster.schedule import Then
-from gtea.cluster.tasks import Task, outcome_of, raise_error
+from gtea.cluster.tasks import FileTask, outcome_of, raise_error
 from gtea.config import FeaturesConfig, RunConfig, SamplingConfig
 from gtea.features.neighbour_labels import neighbour_labels_of
 from gtea.features.preprocessing import input_spec, preprocessing_for
@@ -61,11 +61,11 @@ class InThisProcess:
 
     num_workers = 1
 
-    def __init__(self, after_each: Callable[[Task, Path], None] = lambda task, folder: None) -> None:
+    def __init__(self, after_each: Callable[[FileTask, Path], None] = lambda task, folder: None) -> None:
         self.ran: list[str] = []
         self._after_each = after_each
 
-    def run(self, tasks: Sequence[Task], folder: Path, progress: Progress, then: Then | None = None) -> bool:
+    def run(self, tasks: Sequence[FileTask], folder: Path, progress: Progress, then: Then | None = None) -> bool:
         for task in tasks:
             outcome = outcome_of(folder, task)
             if outcome:
@@ -74,7 +74,7 @@ class InThisProcess:
             self._after_each(task, folder)
         return then is None or self.run(then(), folder, progress)
 
-    def on_each_node(self, task: Task, folder: Path) -> list[dict[str, Any]]:
+    def on_each_node(self, task: FileTask, folder: Path) -> list[dict[str, Any]]:
         return [outcome_of(folder, task)]
 
 

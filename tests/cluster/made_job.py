@@ -7,15 +7,15 @@ from pathlib import Path
 
 from tests.cluster.conftest import CPU, CUT, GRAIN, Case, InThisProcess
 
-from gtea.cluster.scoring.accounts import score_accounts_on
-from gtea.cluster.tasks import Task
+from gtea.cluster.scoring.part_scores import score_accounts_on
+from gtea.cluster.tasks import FileTask
 
 
 def job_of(case: Case, model: Path, parts: int = 3) -> Path:
     """The folder of a finished job."""
     folder, kept = case.out / "kept.parquet.parts", case.out / "job"
 
-    def keep(task: Task, folder: Path) -> None:
+    def keep(task: FileTask, folder: Path) -> None:
         if task.name == "rank":
             shutil.copytree(folder, kept)
 

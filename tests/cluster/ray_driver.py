@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from gtea.cluster.ray_tasks import QUIET, RayTasks
-from gtea.cluster.scoring.accounts import score_accounts_on
+from gtea.cluster.scoring.part_scores import score_accounts_on
 
 model, store, out = (Path(word) for word in sys.argv[1:])
 folder = Path(tempfile.mkdtemp(prefix="gtea-", dir="/tmp"))

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from gtea.cluster.job_array import JobArray
-from gtea.cluster.tasks import Task
+from gtea.cluster.tasks import FileTask
 from gtea.errors import StoreError, UsageError
 from gtea.runtime.progress import no_progress
 
 INSPECT = "gtea.cluster.node_facts:inspect_node"
-TASKS = [Task(f"node.{number}", INSPECT) for number in range(5)]
+TASKS = [FileTask(f"node.{number}", INSPECT) for number in range(5)]
 
 
 def test_each_job_makes_its_share_and_one_of_them_ends_the_work(tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ def test_each_job_makes_its_share_and_one_of_them_ends_the_work(tmp_path: Path) 
 
 
 def test_a_job_that_fails_says_so_to_those_that_wait(tmp_path: Path) -> None:
-    wrong = [Task("a", "os:system"), Task("b", INSPECT, {}, ("a",))]
+    wrong = [FileTask("a", "os:system"), FileTask("b", INSPECT, {}, ("a",))]
     with pytest.raises(UsageError, match=r"must be a function of gtea"):
         JobArray(0, 2).run(wrong, tmp_path, no_progress)
     with pytest.raises(StoreError, match=r"job 0 of 2: has ended with an error .a: must be"):

@@ -49,7 +49,7 @@ import json, os, stat
 from pathlib import Path
 from gtea.cluster.node_facts import node_facts
 from gtea.cluster.ray_tasks import RayTasks
-from gtea.cluster.tasks import Task, made_by
+from gtea.cluster.tasks import FileTask, made_by
 
 before = dict(os.environ)
 carrier, found = RayTasks(None, num_cpus=1), {}

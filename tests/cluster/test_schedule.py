@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from gtea.cluster.schedule import run_in_order, stage_of
-from gtea.cluster.tasks import Task
+from gtea.cluster.tasks import FileTask
 from gtea.errors import ModelError, UsageError
 from gtea.runtime.progress import no_progress
 
-TASKS = [Task("a", ""), Task("b", ""), Task("c", "", {}, ("a", "b")), Task("d", "", {}, ("c",))]
+TASKS = [FileTask("a", ""), FileTask("b", ""), FileTask("c", "", {}, ("a", "b")), FileTask("d", "", {}, ("c",))]
 
 
 class Told:
@@ -24,7 +24,7 @@ class Told:
     def room(self) -> int:
         return 2 - len(self.running)
 
-    def start(self, task: Task) -> None:
+    def start(self, task: FileTask) -> None:
         self.running.append(task.name)
         self.started.append(task.name)
 
@@ -36,7 +36,7 @@ class Told:
 
 def test_each_comes_after_those_that_it_reads_and_more_may_follow() -> None:
     engine, seen = Told({}), list[float | None]()
-    more = [Task("e", "", {}, ("a", "d"))]
+    more = [FileTask("e", "", {}, ("a", "d"))]
     run_in_order(TASKS, Path(), engine, lambda stage, done: seen.append(done), lambda: more)
     assert engine.started == ["a", "b", "c", "d", "e"]
     assert seen == [0.25, 0.5, 0.75, 1.0, 1.0]

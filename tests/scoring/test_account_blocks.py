@@ -13,7 +13,7 @@ import torch
 from gtea.models.registry import model_config
 from gtea.nn.full_graph import PiecedRun
 from gtea.sampling.collate import HistoryReader
-from gtea.scoring.account_blocks import AccountBlocks, Targets, block_starts, is_most, pieces_of, target_runs
+from gtea.scoring.account_blocks import AccountBlocks, ActiveAccounts, block_starts, is_most, pieces_of, target_runs
 from gtea.scoring.edge_pass import EdgePass
 from gtea.scoring.options import Grain
 
@@ -25,10 +25,10 @@ def small_case(make_store: Any, case_of: Any, **changes: Any) -> Any:
     return case_of(make_store(), model)
 
 
-def blocks_of(case: Any, grain: Grain, **limits: int) -> tuple[AccountBlocks, Targets]:
+def blocks_of(case: Any, grain: Grain, **limits: int) -> tuple[AccountBlocks, ActiveAccounts]:
     reader = HistoryReader(case.view, case.preprocessing, 5)
     blocks = AccountBlocks(case.gtea, EdgePass(case.gtea.edge_encoder, reader, CPU, **limits), reader.graph, grain)
-    return blocks, Targets.of(case.view, np.arange(case.view.store.num_nodes))
+    return blocks, ActiveAccounts.of(case.view, np.arange(case.view.store.num_nodes))
 
 
 def test_targets_are_the_accounts_with_events_and_all_their_slots(make_store: Any, case_of: Any) -> None:
@@ -51,7 +51,7 @@ def test_what_is_made_of_a_block_does_not_depend_on_the_others(make_store: Any, 
     alone = []
     for first in range(0, len(targets.nodes), 4):
         some = slice(first, first + 4)
-        part = Targets(targets.nodes[some], targets.start[some], targets.count[some])
+        part = ActiveAccounts(targets.nodes[some], targets.start[some], targets.count[some])
         alone += [(first, run) for run in blocks.runs(part, lambda done: None)]
     assert len(alone) == len(together)
     for (first, made), expected in zip(alone, together, strict=True):

@@ -99,7 +99,7 @@ def command(
         }
         if on is not None:
             from gtea.cluster.carriers import carrier_of
-            from gtea.cluster.scoring.accounts import score_accounts_on
+            from gtea.cluster.scoring.part_scores import score_accounts_on
 
             del asked["options"]
             asked |= {"prevalence": prevalence, "parts": parts, "work": None if work is None else Path(work)}

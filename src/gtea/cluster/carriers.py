@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from gtea.cluster.job_array import JobArray
 from gtea.cluster.local_pool import LocalPool
 from gtea.cluster.schedule import Then
-from gtea.cluster.tasks import Task
+from gtea.cluster.tasks import FileTask
 from gtea.errors import UsageError
 from gtea.runtime.progress import Progress
 
@@ -22,14 +22,14 @@ class Carrier(Protocol):
     def num_workers(self) -> int:
         """How many tasks run at once."""
 
-    def run(self, tasks: Sequence[Task], folder: Path, progress: Progress, then: Then | None = None) -> bool:
+    def run(self, tasks: Sequence[FileTask], folder: Path, progress: Progress, then: Then | None = None) -> bool:
         """Run tasks, each after those that it reads, and then those that come after them all.
 
         Returns:
             Whether this process is the one that ends the job.
         """
 
-    def on_each_node(self, task: Task, folder: Path) -> list[dict[str, Any]]:
+    def on_each_node(self, task: FileTask, folder: Path) -> list[dict[str, Any]]:
         """Run a task on each node; the outcomes."""
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gtea.cluster.schedule import Then, stage_of
-from gtea.cluster.tasks import Task, outcome_of, raise_error
+from gtea.cluster.tasks import FileTask, outcome_of, raise_error
 from gtea.errors import StoreError
 from gtea.runtime.files import write_json
 from gtea.runtime.progress import Progress
@@ -30,7 +30,7 @@ class JobArray:
     def __init__(self, number: int, num_jobs: int) -> None:
         self.number, self.num_workers = number, num_jobs
 
-    def run(self, tasks: Sequence[Task], folder: Path, progress: Progress, then: Then | None = None) -> bool:
+    def run(self, tasks: Sequence[FileTask], folder: Path, progress: Progress, then: Then | None = None) -> bool:
         """Do this job's share, and wait for what it reads. Returns whether the last task was this job's."""
         self._note(folder, self.number).unlink(missing_ok=True)
         ends_here = self._share(tasks, folder, progress)
@@ -39,7 +39,7 @@ class JobArray:
         self.wait_for(tasks[-1], folder, progress)
         return self._share([*tasks, *then()], folder, progress)
 
-    def _share(self, tasks: Sequence[Task], folder: Path, progress: Progress) -> bool:
+    def _share(self, tasks: Sequence[FileTask], folder: Path, progress: Progress) -> bool:
         by_name = {task.name: task for task in tasks}
         for place, task in enumerate(tasks):
             if place % self.num_workers != self.number:
@@ -50,15 +50,15 @@ class JobArray:
             progress(stage_of(task.name), (place + 1) / len(tasks))
         return (len(tasks) - 1) % self.num_workers == self.number
 
-    def wait_for(self, task: Task, folder: Path, progress: Progress) -> None:
+    def wait_for(self, task: FileTask, folder: Path, progress: Progress) -> None:
         """Wait for a task of another job."""
         self._wait_for(task.name, {task.name: task}, folder, progress, 0.0)
 
-    def on_each_node(self, task: Task, folder: Path) -> list[dict[str, Any]]:
+    def on_each_node(self, task: FileTask, folder: Path) -> list[dict[str, Any]]:
         """The outcome of a task in this job."""
         return [outcome_of(folder, task)]
 
-    def _make(self, task: Task, by_name: dict[str, Task], folder: Path) -> None:
+    def _make(self, task: FileTask, by_name: dict[str, FileTask], folder: Path) -> None:
         for attempt in range(_MOST_ATTEMPTS):
             outcome = outcome_of(folder, task)
             if not outcome:
@@ -71,7 +71,7 @@ class JobArray:
             write_json(self._note(folder, self.number), failed)
             raise_error(task.name, failed)
 
-    def _wait_for(self, name: str, by_name: dict[str, Task], folder: Path, progress: Progress, done: float) -> None:
+    def _wait_for(self, name: str, by_name: dict[str, FileTask], folder: Path, progress: Progress, done: float) -> None:
         path = by_name[name].path(folder)
         while not path.exists():
             progress(f"waiting for {stage_of(name)}", done)

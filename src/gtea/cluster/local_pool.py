@@ -1,7 +1,7 @@
 """The carrier ``local:N``: a pool of N processes of this machine.
 
-A worker is ``python -m gtea.cluster.worker``: a task per line on its stdin, an outcome per line on its stdout. When its
-stdin closes, because the parent has finished or was killed, it exits. A worker that died is replaced.
+A worker is ``python -m gtea.cluster.task_worker``: a task per line on its stdin, an outcome per line on its stdout.
+When its stdin closes, because the parent has finished or was killed, it exits. A worker that died is replaced.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from gtea.cluster.schedule import Then, run_in_order
-from gtea.cluster.tasks import Task, to_json
+from gtea.cluster.tasks import FileTask, to_json
 from gtea.runtime.progress import Progress
 
 
@@ -28,13 +28,13 @@ class LocalPool:
     def __init__(self, num_workers: int) -> None:
         self.num_workers = num_workers
 
-    def run(self, tasks: Sequence[Task], folder: Path, progress: Progress, then: Then | None = None) -> bool:
+    def run(self, tasks: Sequence[FileTask], folder: Path, progress: Progress, then: Then | None = None) -> bool:
         """Run all tasks. They share the threads that this process may use."""
         with contextlib.closing(_Processes(folder, self.num_workers, self._threads())) as engine:
             run_in_order(tasks, folder, engine, progress, then)
         return True
 
-    def on_each_node(self, task: Task, folder: Path) -> list[dict[str, Any]]:
+    def on_each_node(self, task: FileTask, folder: Path) -> list[dict[str, Any]]:
         """The outcome of a task in a process of this machine: there is one node."""
         with contextlib.closing(_Processes(folder, 1, self._threads())) as engine:
             engine.start(task)
@@ -58,7 +58,7 @@ class _Processes:
         self._folder = folder
         self._num_workers = num_workers
         self._environment = {**os.environ, **thread_settings(threads)}
-        self._workers: dict[int, _Worker] = {}
+        self._workers: dict[int, _Process] = {}
         self._lines: queue.Queue[tuple[int, dict[str, Any]]] = queue.Queue()
         self._started = 0
 
@@ -66,12 +66,12 @@ class _Processes:
         """How many tasks can be started now."""
         return self._num_workers - sum(worker.task is not None for worker in self._workers.values())
 
-    def start(self, task: Task) -> None:
+    def start(self, task: FileTask) -> None:
         """Give a task to an idle worker, or to a new one."""
         worker = next((each for each in self._workers.values() if each.task is None), None)
         if worker is None:
             self._started += 1
-            worker = self._workers[self._started] = _Worker(self._started, self._environment, self._lines)
+            worker = self._workers[self._started] = _Process(self._started, self._environment, self._lines)
         worker.start(task, self._folder)
 
     def next(self) -> tuple[str, dict[str, Any]]:
@@ -92,16 +92,16 @@ class _Processes:
         self._workers.clear()
 
 
-class _Worker:
+class _Process:
     """A worker process and the thread that reads its output."""
 
     def __init__(
         self, number: int, environment: dict[str, str], lines: queue.Queue[tuple[int, dict[str, Any]]]
     ) -> None:
-        self.task: Task | None = None
+        self.task: FileTask | None = None
         # -P: don't import modules from the current folder.
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "gtea.cluster.worker"],
+            [sys.executable, "-P", "-m", "gtea.cluster.task_worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,
@@ -110,7 +110,7 @@ class _Worker:
         self._listener = threading.Thread(target=self._listen, args=(number, lines), daemon=True)
         self._listener.start()
 
-    def start(self, task: Task, folder: Path) -> None:
+    def start(self, task: FileTask, folder: Path) -> None:
         """Send a task to the process."""
         self.task = task
         assert self._process.stdin is not None

@@ -9,7 +9,7 @@ from gtea.cluster.carriers import Carrier
 from gtea.cluster.job_array import JobArray
 from gtea.cluster.node_facts import differences, node_facts
 from gtea.cluster.part_files import DamagedFileError
-from gtea.cluster.tasks import Task, made_by
+from gtea.cluster.tasks import FileTask, made_by
 from gtea.runtime.progress import no_progress
 from gtea.store.store import Store
 
@@ -23,14 +23,14 @@ def check_nodes(carrier: Carrier, folder: Path, store: Path | None) -> list[dict
     arguments = {"store": None if store is None else str(store.absolute())}
     expected = "not asked for" if store is None else Store.open(store).digest
     if isinstance(carrier, JobArray):
-        tasks = [Task(f"node.{number}", _WORK, arguments) for number in range(carrier.num_workers)]
+        tasks = [FileTask(f"node.{number}", _WORK, arguments) for number in range(carrier.num_workers)]
         tasks[carrier.number].path(folder).unlink(missing_ok=True)  # that of an earlier check
         outcomes = carrier.on_each_node(tasks[carrier.number], folder)
         for task in tasks:
             carrier.wait_for(task, folder, no_progress)
         names = [task.name for task in tasks]
     else:
-        outcomes = carrier.on_each_node(Task("node", _WORK, arguments), folder)
+        outcomes = carrier.on_each_node(FileTask("node", _WORK, arguments), folder)
         names = ["node"] if len(outcomes) == 1 else []
         names = [name.name.removesuffix(".part") for name in sorted(folder.glob("node*.part"))] or names
     found = [_described(folder, name, expected) for name in names]

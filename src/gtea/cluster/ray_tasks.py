@@ -23,7 +23,7 @@ from typing import Any
 
 from gtea.cluster.local_pool import thread_settings
 from gtea.cluster.schedule import Then, run_in_order
-from gtea.cluster.tasks import Task, from_json, outcome_of, to_json
+from gtea.cluster.tasks import FileTask, from_json, outcome_of, to_json
 from gtea.errors import StoreError, UsageError
 from gtea.runtime.progress import Progress
 
@@ -53,20 +53,20 @@ class RayTasks:
                     self._known = max(1, int(ray.cluster_resources().get("CPU", 1)))
         return self._known
 
-    def run(self, tasks: Sequence[Task], folder: Path, progress: Progress, then: Then | None = None) -> bool:
+    def run(self, tasks: Sequence[FileTask], folder: Path, progress: Progress, then: Then | None = None) -> bool:
         """Run all tasks. Those of workers and nodes that die are run again elsewhere."""
         with self._cluster() as ray:
             run_in_order(tasks, folder, _Submitted(ray, folder), progress, then)
         return True
 
-    def on_each_node(self, task: Task, folder: Path) -> list[dict[str, Any]]:
+    def on_each_node(self, task: FileTask, folder: Path) -> list[dict[str, Any]]:
         """The outcome of a task on each node, under a name of its own."""
         with self._cluster() as ray:
             from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
             found = []
             for number, node in enumerate(each for each in ray.nodes() if each["Alive"]):
-                own = Task(f"{task.name}.{number}", task.work, task.arguments)
+                own = FileTask(f"{task.name}.{number}", task.work, task.arguments)
                 here = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
                 remote = ray.remote(num_cpus=0, max_retries=0)(_run).options(scheduling_strategy=here)
                 found.append(remote.remote(str(folder), to_json(own)))
@@ -130,7 +130,7 @@ class _Submitted:
         """How many more tasks can start now; nodes may come and go."""
         return max(1, int(self._ray.cluster_resources().get("CPU", 1))) - len(self._names)
 
-    def start(self, task: Task) -> None:
+    def start(self, task: FileTask) -> None:
         """Give a task to Ray."""
         self._names[self._remote.remote(str(self._folder), to_json(task))] = task.name
 

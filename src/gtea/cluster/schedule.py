@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from gtea.cluster.tasks import Task, raise_error
+from gtea.cluster.tasks import FileTask, raise_error
 from gtea.errors import ModelError
 from gtea.runtime.progress import Progress
 
@@ -24,19 +24,19 @@ class Engine(Protocol):
     def room(self) -> int:
         """How many more tasks can be started now."""
 
-    def start(self, task: Task) -> None:
+    def start(self, task: FileTask) -> None:
         """Start a task."""
 
     def next(self) -> tuple[str, dict[str, Any]]:
         """Wait for a task that is no longer running: its name and outcome. ``{"lost": why}`` if nobody knows it."""
 
 
-Then = Callable[[], Sequence[Task]]
+Then = Callable[[], Sequence[FileTask]]
 """Once some tasks are done: those that come after them, which could not be known before."""
 
 
 def run_in_order(
-    tasks: Sequence[Task], folder: Path, engine: Engine, progress: Progress, then: Then | None = None
+    tasks: Sequence[FileTask], folder: Path, engine: Engine, progress: Progress, then: Then | None = None
 ) -> None:
     """Run all tasks. The first error ends it.
 
@@ -48,10 +48,10 @@ def run_in_order(
         _run([*tasks, *then()], folder, engine, progress, {task.name for task in tasks})
 
 
-def _run(tasks: Sequence[Task], folder: Path, engine: Engine, progress: Progress, finished: set[str]) -> None:
+def _run(tasks: Sequence[FileTask], folder: Path, engine: Engine, progress: Progress, finished: set[str]) -> None:
     by_name = {task.name: task for task in tasks}
     waiting = {name: task for name, task in by_name.items() if name not in finished}
-    running, done = dict[str, Task](), set(finished)
+    running, done = dict[str, FileTask](), set(finished)
     troubles = Counter[str]()
     while waiting or running:
         for task in list(waiting.values()):
@@ -79,7 +79,9 @@ def stage_of(name: str) -> str:
     return name.split(".")[0].replace("-", " ")
 
 
-def _again(task: Task, outcome: dict[str, Any], by_name: dict[str, Task], troubles: Counter[str]) -> list[Task]:
+def _again(
+    task: FileTask, outcome: dict[str, Any], by_name: dict[str, FileTask], troubles: Counter[str]
+) -> list[FileTask]:
     """The tasks to be run because one did not come to an end."""
     damaged = outcome.get("damaged", task.name)
     troubles[damaged] += 1

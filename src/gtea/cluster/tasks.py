@@ -22,10 +22,11 @@ from gtea.errors import GteaError
 from gtea.runtime.disk_errors import system_error
 
 Work = Callable[[Path, dict[str, Any]], tuple[Arrays, Mapping[str, Any]]]
+"""From the folder and the arguments to the arrays and facts of the file."""
 
 
 @dataclass(frozen=True)
-class Task:
+class FileTask:
     """A part of a job."""
 
     name: str
@@ -41,6 +42,11 @@ class Task:
         return part_path(folder, self.name)
 
 
+def name_of(work: Work) -> str:
+    """The name of a function, as a task has it."""
+    return f"{work.__module__}:{work.__name__}"
+
+
 def part_path(folder: Path, name: str) -> Path:
     """The file of a task."""
     return folder / f"{name}{SUFFIX}"
@@ -51,7 +57,7 @@ def made_by(folder: Path, name: str) -> PartFile:
     return PartFile.open(part_path(folder, name))
 
 
-def run_task(folder: Path, task: Task) -> None:
+def run_task(folder: Path, task: FileTask) -> None:
     """Make the file of a task, unless it is there and whole."""
     path = task.path(folder)
     if path.exists() and is_whole(path):
@@ -70,18 +76,18 @@ def run_task(folder: Path, task: Task) -> None:
     write_part_file(path, arrays, {**facts, "cost": cost})
 
 
-def outcome_of(folder: Path, task: Task) -> dict[str, Any]:
+def outcome_of(folder: Path, task: FileTask) -> dict[str, Any]:
     """Run a task and say in JSON what came of it: ``{}``, or what is damaged, or an error."""
     try:
         run_task(folder, task)
     except DamagedFileError as error:
         return {"damaged": error.path.name.removesuffix(SUFFIX), "lines": error.lines}
     except GteaError as error:
-        return {"error": error_class(error), "lines": error.lines}
+        return {"error": _error_class(error), "lines": error.lines}
     except Exception as error:
         found = system_error(error)
         if found is not None:
-            return {"error": error_class(found), "lines": found.lines}
+            return {"error": _error_class(found), "lines": found.lines}
         return {"error": None, "lines": [f"{type(error).__name__}: {error} (use --on local:1 --debug for more)"]}
     return {}
 
@@ -94,17 +100,17 @@ def raise_error(task: str, outcome: Mapping[str, Any]) -> None:
     raise kind(*outcome["lines"])
 
 
-def error_class(error: GteaError) -> str:
+def _error_class(error: GteaError) -> str:
     """The name of the nearest base class defined in gtea.errors."""
     return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "gtea.errors")
 
 
-def to_json(task: Task) -> str:
+def to_json(task: FileTask) -> str:
     """A task as text."""
     return json.dumps(asdict(task))
 
 
-def from_json(text: str) -> Task:
+def from_json(text: str) -> FileTask:
     """A task from its text."""
     content = json.loads(text)
-    return Task(content["name"], content["work"], content["arguments"], tuple(content["after"]))
+    return FileTask(content["name"], content["work"], content["arguments"], tuple(content["after"]))

@@ -36,7 +36,7 @@ from gtea.nn.model import GTEA, AggregationLayer
 from gtea.nn.segments import segment_sum
 from gtea.runtime.parallel import one_thread, parallel_map
 
-NODES_PER_BLOCK = 1 << 12
+_NODES_PER_BLOCK = 1 << 12
 """How many nodes W_z z_v + b_1 is computed of at a time."""
 _CHUNK = 1 << 13
 """How many slots are processed at a time without the kernels: their hidden units fit into the processor's cache."""
@@ -116,7 +116,7 @@ def aggregate_graph(
     num_within: Sequence[int],
     *,
     part: int = _CHUNK,
-    block: int = NODES_PER_BLOCK,
+    block: int = _NODES_PER_BLOCK,
 ) -> Tensor:
     """The embeddings of the first ``num_within[0]`` nodes: ``GTEA.aggregate``, run by run.
 

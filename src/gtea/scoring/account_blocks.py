@@ -30,7 +30,7 @@ from gtea.store.view import View
 
 
 @dataclass(frozen=True)
-class Targets:
+class ActiveAccounts:
     """Accounts with an event before the cut, in the order of the store, and their slots."""
 
     nodes: NDArray[np.int64]
@@ -40,11 +40,11 @@ class Targets:
     """How many of its slots have an event before the cut: at least one."""
 
     @staticmethod
-    def of(view: View, nodes: NDArray[np.int64]) -> Targets:
+    def of(view: View, nodes: NDArray[np.int64]) -> ActiveAccounts:
         """Those of some nodes, in ascending order, that have an event before the cut."""
         start, stop = view.slot_ranges(nodes)
         active = stop > start
-        return Targets(nodes[active], start[active], (stop - start)[active])
+        return ActiveAccounts(nodes[active], start[active], (stop - start)[active])
 
     def slots_of(self, run: range) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The slot numbers of consecutive targets, and the node number of the target that owns each."""
@@ -68,7 +68,7 @@ class AccountBlocks:
         self._graph = graph
         self._grain = grain
 
-    def runs(self, targets: Targets, listener: ShareListener, *, with_pieced: bool = True) -> list[HeldRun]:
+    def runs(self, targets: ActiveAccounts, listener: ShareListener, *, with_pieced: bool = True) -> list[HeldRun]:
         """The attended slots of targets, of which the first begins a block; run by run.
 
         Args:
@@ -110,7 +110,7 @@ class AccountBlocks:
         places = left.edge.numpy()
         return attended_run(target, left, self._edges.embed(slot[places], seen_from[places], _ignore))
 
-    def _plan(self, targets: Targets) -> Iterator[tuple[range, bool]]:
+    def _plan(self, targets: ActiveAccounts) -> Iterator[tuple[range, bool]]:
         """All runs, and whether each is of a single hub that is weighed before it is embedded."""
         # A hub of several pieces is always a run of its own, so that it can be left to others.
         max_slots, max_events = min(self._edges.max_slots, self._grain.slots), self._edges.max_events
@@ -122,7 +122,7 @@ class AccountBlocks:
             for run in target_runs(slots, events, [len(block)], max_slots, max_events):
                 yield range(first + run.start, first + run.stop), bool(large[run.start])
 
-    def _events(self, targets: Targets, block: range) -> NDArray[np.int64]:
+    def _events(self, targets: ActiveAccounts, block: range) -> NDArray[np.int64]:
         """The number of events in the histories of each target; a hub's are counted a piece at a time."""
         counts = np.zeros(len(block), dtype=np.int64)
         slots = targets.count[block.start : block.stop]
@@ -138,7 +138,7 @@ class AccountBlocks:
                 counts[run.start : run.stop] = np.add.reduceat(self._edges.num_events(slot), starts)
         return counts
 
-    def _run(self, targets: Targets, run: range) -> HeldRun:
+    def _run(self, targets: ActiveAccounts, run: range) -> HeldRun:
         slot, seen_from = targets.slots_of(run)
         rows = self._edges.encode_batch(slot, seen_from)
         neighbour = torch.from_numpy(self._graph.slot_neighbour[slot].astype(np.int64))
@@ -146,7 +146,7 @@ class AccountBlocks:
         all_left = len(left.edge) == len(rows.e_tilde)
         return attended_run(run, left, rows.e_tilde if all_left else rows.e_tilde.index_select(0, left.edge))
 
-    def _hub(self, targets: Targets, hub: range) -> HeldRun:
+    def _hub(self, targets: ActiveAccounts, hub: range) -> HeldRun:
         """A target whose encodings might fill the memory: weigh it piece by piece, then embed only what is left."""
         node, start = int(targets.nodes[hub.start]), int(targets.start[hub.start])
         slots = range(start, start + int(targets.count[hub.start]))
@@ -196,7 +196,7 @@ def _ignore(done: float) -> None:
 def target_runs(
     slots: NDArray[np.int64], events: NDArray[np.int64], ends: Sequence[int], max_slots: int, max_events: int
 ) -> list[range]:
-    """Targets in runs within the limits of a batch, or a single target; no run crosses any of ``ends``."""
+    """ActiveAccounts in runs within the limits of a batch, or a single target; no run crosses any of ``ends``."""
     slots_before, events_before = (np.concatenate([[0], np.cumsum(each)]) for each in (slots, events))
     runs = []
     first = 0

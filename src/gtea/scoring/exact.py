@@ -43,7 +43,7 @@ from gtea.sampling.collate import HistoryReader
 from gtea.sampling.subgraph import FullSubgraph, full_subgraph
 from gtea.scoring.account_blocks import (
     AccountBlocks,
-    Targets,
+    ActiveAccounts,
     block_starts,
     is_most,
     renumbered,
@@ -58,7 +58,7 @@ from gtea.store.view import View
 
 _ROWS_AT_A_TIME = 1 << 13
 _ROWS_TO_ANSWER = 1 << 14
-ISOLATED_BLOCK = 256
+_ISOLATED_BLOCK = 256
 """Accounts without an event before the cut are embedded in blocks of this size."""
 _Finish = Callable[[AttendedRun], Run]
 """What becomes of a run as soon as it is attended."""
@@ -127,7 +127,7 @@ class ExactEmbedder:
 
     def _embed_active(self, nodes: NDArray[np.int64]) -> Embedded:
         if self._cache is None:
-            everybody = Targets.of(self._view, np.arange(self._view.store.num_nodes))
+            everybody = ActiveAccounts.of(self._view, np.arange(self._view.store.num_nodes))
             if is_most(len(nodes), len(everybody.nodes)):
                 return self._embed_all(everybody, nodes)
         reached, num_within, runs = self._outwards(nodes)
@@ -136,7 +136,7 @@ class ExactEmbedder:
         z = aggregate_graph(self._gtea, x, runs, num_within)
         return Embedded(z, x[: len(nodes)], _starts(len(nodes), _ROWS_TO_ANSWER))
 
-    def _embed_all(self, everybody: Targets, nodes: NDArray[np.int64]) -> Embedded:
+    def _embed_all(self, everybody: ActiveAccounts, nodes: NDArray[np.int64]) -> Embedded:
         """Embed all active accounts in blocks, whichever of them are requested: then the bytes are always the same."""
         blocks = AccountBlocks(self._gtea, self._edges, self._reader.graph, self._grain)
         place = np.zeros(self._view.store.num_nodes, dtype=np.int32)
@@ -164,16 +164,16 @@ class ExactEmbedder:
 
     def embed_isolated(self, nodes: NDArray[np.int64]) -> Embedded:
         """Embed nodes without neighbours, in blocks that are filled up by repeating a node."""
-        padded = np.resize(nodes, -(-len(nodes) // ISOLATED_BLOCK) * ISOLATED_BLOCK)
+        padded = np.resize(nodes, -(-len(nodes) // _ISOLATED_BLOCK) * _ISOLATED_BLOCK)
         x = self._describe(padded)
         none = torch.empty(0, dtype=torch.int64)
         slots = Slots(none, none, none, torch.empty(0, dtype=x.dtype))
-        run = attended_run(range(ISOLATED_BLOCK), slots, torch.empty(0, self._edges.encoder.d_edge, dtype=x.dtype))
-        within = [ISOLATED_BLOCK] * (self._num_hops + 1)
-        blocks = range(0, len(padded), ISOLATED_BLOCK)
-        z = [aggregate_graph(self._gtea, x[first : first + ISOLATED_BLOCK], [run], within) for first in blocks]
+        run = attended_run(range(_ISOLATED_BLOCK), slots, torch.empty(0, self._edges.encoder.d_edge, dtype=x.dtype))
+        within = [_ISOLATED_BLOCK] * (self._num_hops + 1)
+        blocks = range(0, len(padded), _ISOLATED_BLOCK)
+        z = [aggregate_graph(self._gtea, x[first : first + _ISOLATED_BLOCK], [run], within) for first in blocks]
         return Embedded(
-            torch.cat(z)[: len(nodes)], x[: len(nodes)], _starts(len(nodes), ISOLATED_BLOCK), ISOLATED_BLOCK
+            torch.cat(z)[: len(nodes)], x[: len(nodes)], _starts(len(nodes), _ISOLATED_BLOCK), _ISOLATED_BLOCK
         )
 
     def _describe(self, nodes: NDArray[np.int64]) -> Tensor:

@@ -8,10 +8,10 @@ import numpy as np
 
 from gtea.cluster.part_files import write_part_file
 from gtea.cluster.scoring.exchange import asked, granted, received, wishes
-from gtea.cluster.scoring.job import Plan
+from gtea.cluster.scoring.job import PartPlan
 from gtea.cluster.tasks import part_path
 
-PLAN = Plan(np.array([0, 10, 20, 30]), np.array([0, 4, 8]), (), 12)
+PLAN = PartPlan(np.array([0, 10, 20, 30]), np.array([0, 4, 8]), (), 12)
 
 
 def test_who_asks_gets_the_rows_and_nothing_else_crosses(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 from gtea.cluster.part_files import Arrays
-from gtea.cluster.scoring.facts import NeighbourFacts
-from gtea.cluster.scoring.job import Plan, ScoreJob, open_job, read_plan, requested_of
+from gtea.cluster.scoring.job import PartPlan, ScoreJob, open_job, read_plan, requested_of
+from gtea.cluster.scoring.neighbour_facts import NeighbourFacts
 from gtea.cluster.tasks import made_by
 from gtea.features.node_features import HeadInputs
 from gtea.sampling.tabular import NodeRows
@@ -55,7 +55,7 @@ def answer_few(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping
     return _ranked(job, store, nodes, job.model.probabilities(store, job.cut, nodes), view.has_events(nodes))
 
 
-def _embedded(job: ScoreJob, plan: Plan, part: int, nodes: NDArray[np.int64]) -> Embedded:
+def _embedded(job: ScoreJob, plan: PartPlan, part: int, nodes: NDArray[np.int64]) -> Embedded:
     """What the layers have made of active accounts of a part."""
     encoded, last = made_by(job.folder, f"encode.{part}"), made_by(job.folder, f"renew-{job.num_layers - 1}.{part}")
     place = np.searchsorted(encoded.read("nodes"), nodes)

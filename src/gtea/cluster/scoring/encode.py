@@ -11,13 +11,13 @@ import torch
 
 from gtea.cluster.part_files import Arrays
 from gtea.cluster.scoring.exchange import wishes
-from gtea.cluster.scoring.facts import NeighbourFacts
 from gtea.cluster.scoring.held_runs import arrays_of, neighbours_of
 from gtea.cluster.scoring.job import Hub, ScoreJob, open_job, read_plan
+from gtea.cluster.scoring.neighbour_facts import NeighbourFacts
 from gtea.cluster.tasks import made_by
 from gtea.nn.batch import Slots
 from gtea.nn.full_graph import AttendedRun
-from gtea.scoring.account_blocks import Targets, pieces_of
+from gtea.scoring.account_blocks import ActiveAccounts, pieces_of
 from gtea.scoring.descriptions import Descriptions
 
 
@@ -26,7 +26,7 @@ def encode(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[str
     job, plan, part = open_job(folder), read_plan(folder), arguments["part"]
     accounts = plan.accounts(part)
     view = job.view_of(accounts)
-    targets = Targets.of(view, np.arange(accounts.start, accounts.stop))
+    targets = ActiveAccounts.of(view, np.arange(accounts.start, accounts.stop))
     runs = cast(list[AttendedRun], job.blocks_of(view).runs(targets, _ignore, with_pieced=False))
     partners = None
     if job.network_reads_partners:

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.cluster.scoring.job import Plan
+from gtea.cluster.scoring.job import PartPlan
 from gtea.cluster.tasks import made_by
 
 
-def wishes(plan: Plan, nodes: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+def wishes(plan: PartPlan, nodes: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
     """The arrays that say which accounts' rows are needed; ``nodes`` in ascending order."""
     bounds = np.searchsorted(nodes, plan.bounds)
     return {f"wanted-{part}": nodes[bounds[part] : bounds[part + 1]] for part in range(plan.num_parts)}

@@ -108,7 +108,7 @@ class Hub(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class PartPlan:
     """Where parts begin, and which hubs are cut into pieces."""
 
     bounds: NDArray[np.int64]
@@ -153,11 +153,11 @@ def _opened(folder: Path, text: str) -> ScoreJob:
     return ScoreJob(folder, content, model, Grain(*content["grain"]))
 
 
-def read_plan(folder: Path) -> Plan:
+def read_plan(folder: Path) -> PartPlan:
     """The plan, which has been made."""
     made = made_by(folder, PLAN)
     hubs = tuple(Hub(*(int(number) for number in row)) for row in made.read("hubs"))
-    return Plan(made.read("bounds"), made.read("first_rank"), hubs, int(made.facts["num_active"]))
+    return PartPlan(made.read("bounds"), made.read("first_rank"), hubs, int(made.facts["num_active"]))
 
 
 def requested_of(folder: Path, accounts: range) -> NDArray[np.int64] | None:

@@ -13,7 +13,7 @@ from gtea.cluster.part_files import Arrays
 from gtea.cluster.scoring.job import open_job
 from gtea.cluster.tasks import made_by
 from gtea.features.neighbour_labels import labelled_nodes
-from gtea.scoring.account_blocks import Targets, target_runs
+from gtea.scoring.account_blocks import ActiveAccounts, target_runs
 from gtea.store.graph import Graph, graph_of
 from gtea.store.histories import count_kept_events
 
@@ -31,7 +31,7 @@ def survey(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[str
     graph, max_events = graph_of(view), job.model.config.sampling.max_events
     active, cost, hubs = list[int](), list[int](), list[NDArray[np.int64]]()
     for first in range(accounts.start, accounts.stop, GROUP):
-        group = Targets.of(view, np.arange(first, min(first + GROUP, accounts.stop)))
+        group = ActiveAccounts.of(view, np.arange(first, min(first + GROUP, accounts.stop)))
         active.append(len(group.nodes))
         cost.append(_COST_OF_SLOT * int(group.count.sum()))
         cost[-1] += sum(int(count_kept_events(graph, edges, max_events).sum()) for edges in _edges_of(graph, group))
@@ -50,7 +50,7 @@ def survey(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[str
     }, {}
 
 
-def _edges_of(graph: Graph, group: Targets) -> Iterator[NDArray[np.int64]]:
+def _edges_of(graph: Graph, group: ActiveAccounts) -> Iterator[NDArray[np.int64]]:
     """The edges of the slots of a group, some at a time, however many a hub has."""
     runs = target_runs(group.count, np.zeros_like(group.count), [len(group.nodes)], _SLOTS_AT_A_TIME, 1)
     for run in runs:
@@ -86,5 +86,5 @@ def _account_of(rank: int, active_before: NDArray[np.int64], folder: Path, argum
     """The active account that comes after so many others. Groups are those of the surveys, which begin at multiples."""
     group = int(np.searchsorted(active_before, rank, side="right")) - 1
     accounts = range(group * GROUP, min((group + 1) * GROUP, arguments["accounts"]))
-    found = Targets.of(open_job(folder).view_of(accounts), np.arange(accounts.start, accounts.stop))
+    found = ActiveAccounts.of(open_job(folder).view_of(accounts), np.arange(accounts.start, accounts.stop))
     return int(found.nodes[rank - active_before[group]])

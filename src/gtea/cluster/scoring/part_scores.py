@@ -15,10 +15,14 @@ from gtea.cluster.carriers import Carrier
 from gtea.cluster.job_array import JobArray
 from gtea.cluster.node_facts import node_facts
 from gtea.cluster.part_files import is_whole, write_part_file
-from gtea.cluster.scoring.job import PLAN, REQUESTED, Plan, read_plan
-from gtea.cluster.scoring.rank import digest_of
-from gtea.cluster.scoring.survey import GROUP
-from gtea.cluster.tasks import Task, made_by, part_path
+from gtea.cluster.scoring.answer import answer, answer_few
+from gtea.cluster.scoring.encode import attend, embed, encode, weigh
+from gtea.cluster.scoring.job import PLAN, REQUESTED, PartPlan, read_plan
+from gtea.cluster.scoring.layers import renew, share, sum_piece
+from gtea.cluster.scoring.neighbour_facts import facts, reach
+from gtea.cluster.scoring.rank import digest_of, rank
+from gtea.cluster.scoring.survey import GROUP, plan, survey
+from gtea.cluster.tasks import FileTask, made_by, name_of, part_path
 from gtea.cluster.work_folder import JOB, delete_job, describe_job, read_job
 from gtea.errors import UsageError
 from gtea.models.model_folder import load_model
@@ -31,7 +35,6 @@ from gtea.scoring.table import ScoreSummary, require_suffix
 from gtea.store.store import Store
 from gtea.tasks.accounts import read_accounts
 
-_HERE = "gtea.cluster.scoring"
 _LAST = "rank"
 _DEFAULT_GRAIN = Grain()
 
@@ -96,10 +99,10 @@ def score_accounts_on(
     if last is None:
         if requested is not None and not is_whole(part_path(folder, REQUESTED)):
             write_part_file(part_path(folder, REQUESTED), {"nodes": requested}, {})
-        first = survey_tasks(opened.num_nodes, content["parts"])
+        first = _survey_tasks(opened.num_nodes, content["parts"])
 
-        def later() -> list[Task]:
-            return later_tasks(ready, read_plan(folder), [task.name for task in first[:-1]], requested, content)
+        def later() -> list[FileTask]:
+            return _later_tasks(ready, read_plan(folder), [task.name for task in first[:-1]], requested, content)
 
         ends_here = carrier.run(first, folder, progress, later)
         last = _finished(folder, out) if ends_here else None
@@ -113,38 +116,38 @@ def score_accounts_on(
     return summary
 
 
-def survey_tasks(num_accounts: int, parts: int) -> list[Task]:
+def _survey_tasks(num_accounts: int, parts: int) -> list[FileTask]:
     """The tasks that find out where parts begin."""
     groups = -(-num_accounts // GROUP)
     bounds = np.unique(np.linspace(0, groups, parts + 1).astype(np.int64)) * GROUP
     bounds[-1] = num_accounts
     names = [f"survey.{number}" for number in range(len(bounds) - 1)]
     surveys = [
-        Task(name, f"{_HERE}.survey:survey", {"first": int(bounds[i]), "last": int(bounds[i + 1])})
+        FileTask(name, name_of(survey), {"first": int(bounds[i]), "last": int(bounds[i + 1])})
         for i, name in enumerate(names)
     ]
     arguments = {"surveys": names, "parts": parts, "accounts": num_accounts}
-    return [*surveys, Task(PLAN, f"{_HERE}.survey:plan", arguments, tuple(names))]
+    return [*surveys, FileTask(PLAN, name_of(plan), arguments, tuple(names))]
 
 
-def later_tasks(
-    model: NodeModel, plan: Plan, surveys: list[str], requested: NDArray[np.int64] | None, content: dict[str, Any]
-) -> list[Task]:
+def _later_tasks(
+    model: NodeModel, plan: PartPlan, surveys: list[str], requested: NDArray[np.int64] | None, content: dict[str, Any]
+) -> list[FileTask]:
     """All tasks that come after the plan, each after those that it reads."""
     out = {"out": content["out"], "for_spreadsheets": content["for_spreadsheets"]}
     if requested is not None and not is_most(len(requested), plan.num_active):
-        few = Task("answer.few", f"{_HERE}.answer:answer_few", {}, (PLAN,))
-        return [few, Task(_LAST, f"{_HERE}.rank:rank", {**out, "answers": [few.name]}, (few.name,))]
+        few = FileTask("answer.few", name_of(answer_few), {}, (PLAN,))
+        return [few, FileTask(_LAST, name_of(rank), {**out, "answers": [few.name]}, (few.name,))]
     grain, parts = Grain(*content["grain"]), range(plan.num_parts)
     made = list(_Stages(model, plan, surveys, grain).all())
     answers = [f"answer.{part}" for part in parts]
-    return [*made, Task(_LAST, f"{_HERE}.rank:rank", {**out, "answers": answers}, tuple(answers))]
+    return [*made, FileTask(_LAST, name_of(rank), {**out, "answers": answers}, tuple(answers))]
 
 
 class _Stages:
     """The tasks of a job in which all accounts are scored."""
 
-    def __init__(self, model: NodeModel, plan: Plan, surveys: list[str], grain: Grain) -> None:
+    def __init__(self, model: NodeModel, plan: PartPlan, surveys: list[str], grain: Grain) -> None:
         fitted = model.preprocessing
         trees = fitted.tree_nodes
         self._network_reads_partners = fitted.nodes.partners is not None
@@ -157,47 +160,47 @@ class _Stages:
         self._num_layers = model.config.model.num_layers
         self._pieces = [range(len(pieces_of(hub.slots, grain))) for hub in plan.hubs]
 
-    def all(self) -> Iterator[Task]:
+    def all(self) -> Iterator[FileTask]:
         """All of them, each after those that it reads."""
-        facts = self._names("facts") if self._has_facts else ()
-        if facts:
-            yield from (Task(f"reach.{p}", f"{_HERE}.facts:reach", {"part": p}, (PLAN,)) for p in self._parts)
+        known = self._names("facts") if self._has_facts else ()
+        if known:
+            yield from (FileTask(f"reach.{p}", name_of(reach), {"part": p}, (PLAN,)) for p in self._parts)
             asking = self._names("reach")
             for p in self._parts:
                 arguments = {"part": p, "asking": asking, "surveys": self._surveys}
-                yield Task(f"facts.{p}", f"{_HERE}.facts:facts", arguments, (*self._surveys, *asking))
+                yield FileTask(f"facts.{p}", name_of(facts), arguments, (*self._surveys, *asking))
         yield from self._hubs()
-        before = facts if self._network_reads_partners else ()
+        before = known if self._network_reads_partners else ()
         for p in self._parts:
-            yield Task(f"encode.{p}", f"{_HERE}.encode:encode", {"part": p, "surveys": self._surveys}, (PLAN, *before))
+            yield FileTask(f"encode.{p}", name_of(encode), {"part": p, "surveys": self._surveys}, (PLAN, *before))
         for layer in range(self._num_layers):
             yield from self._layer(layer)
         last = f"renew-{self._num_layers - 1}"
         for p in self._parts:
-            after = (f"{last}.{p}", f"encode.{p}", *facts, *self._surveys)
-            yield Task(f"answer.{p}", f"{_HERE}.answer:answer", {"part": p, "surveys": self._surveys}, after)
+            after = (f"{last}.{p}", f"encode.{p}", *known, *self._surveys)
+            yield FileTask(f"answer.{p}", name_of(answer), {"part": p, "surveys": self._surveys}, after)
 
-    def _hubs(self) -> Iterator[Task]:
+    def _hubs(self) -> Iterator[FileTask]:
         for hub, pieces in enumerate(self._pieces):
             for piece in pieces:
-                yield Task(f"weigh.{hub}.{piece}", f"{_HERE}.encode:weigh", {"hub": hub, "piece": piece}, (PLAN,))
+                yield FileTask(f"weigh.{hub}.{piece}", name_of(weigh), {"hub": hub, "piece": piece}, (PLAN,))
             weighed = tuple(f"weigh.{hub}.{piece}" for piece in pieces)
-            yield Task(f"attend.{hub}", f"{_HERE}.encode:attend", {"hub": hub, "pieces": weighed}, weighed)
+            yield FileTask(f"attend.{hub}", name_of(attend), {"hub": hub, "pieces": weighed}, weighed)
             for piece in pieces:
                 arguments = {"hub": hub, "piece": piece, "attended": f"attend.{hub}"}
-                yield Task(f"embed.{hub}.{piece}", f"{_HERE}.encode:embed", arguments, (f"attend.{hub}",))
+                yield FileTask(f"embed.{hub}.{piece}", name_of(embed), arguments, (f"attend.{hub}",))
 
-    def _layer(self, layer: int) -> Iterator[Task]:
+    def _layer(self, layer: int) -> Iterator[FileTask]:
         embedded = [f"embed.{hub}.{piece}" for hub, pieces in enumerate(self._pieces) for piece in pieces]
         asking = (*self._names("encode"), *embedded)
         shares = self._names(f"share-{layer}")
         for p in self._parts:
             after = (*asking, f"renew-{layer - 1}.{p}") if layer else asking
             others = [name for name in asking if name != f"encode.{p}"]
-            yield Task(shares[p], f"{_HERE}.layers:share", {"part": p, "layer": layer, "asking": others}, after)
+            yield FileTask(shares[p], name_of(share), {"part": p, "layer": layer, "asking": others}, after)
         for name in embedded:
             arguments = {"layer": layer, "embedded": name, "shares": shares}
-            yield Task(_sum_of(name, layer), f"{_HERE}.layers:sum_piece", arguments, (name, *shares))
+            yield FileTask(_sum_of(name, layer), name_of(sum_piece), arguments, (name, *shares))
         for p in self._parts:
             sums = {
                 str(hub): [_sum_of(f"embed.{hub}.{piece}", layer) for piece in self._pieces[hub]]
@@ -206,7 +209,7 @@ class _Stages:
             own = (f"encode.{p}", f"renew-{layer - 1}.{p}") if layer else (f"encode.{p}",)
             after = (*own, *shares, *(name for names in sums.values() for name in names))
             arguments = {"part": p, "layer": layer, "shares": shares, "sums": sums}
-            yield Task(f"renew-{layer}.{p}", f"{_HERE}.layers:renew", arguments, after)
+            yield FileTask(f"renew-{layer}.{p}", name_of(renew), arguments, after)
 
     def _names(self, stage: str) -> tuple[str, ...]:
         return tuple(f"{stage}.{part}" for part in self._parts)

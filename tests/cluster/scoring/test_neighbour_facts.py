@@ -6,8 +6,8 @@ import numpy as np
 from tests.cluster.conftest import Case
 from tests.cluster.made_job import job_of
 
-from gtea.cluster.scoring.facts import NeighbourFacts
 from gtea.cluster.scoring.job import open_job, read_plan
+from gtea.cluster.scoring.neighbour_facts import NeighbourFacts
 from gtea.features.neighbour_labels import NeighbourLabelShares
 from gtea.features.partner_statistics import PartnerStatistics
 from gtea.store.store import Store

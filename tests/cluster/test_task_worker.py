@@ -7,13 +7,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gtea.cluster.tasks import Task, made_by, to_json
+from gtea.cluster.tasks import FileTask, made_by, to_json
 
 
 def test_a_task_in_and_an_outcome_out(tmp_path: Path) -> None:
-    task = to_json(Task("node", "gtea.cluster.node_facts:inspect_node"))
+    task = to_json(FileTask("node", "gtea.cluster.node_facts:inspect_node"))
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "gtea.cluster.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-P", "-m", "gtea.cluster.task_worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert process.stdin is not None
     assert process.stdout is not None

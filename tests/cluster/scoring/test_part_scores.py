@@ -18,8 +18,8 @@ from tests.cluster.conftest import CPU, CUT, GRAIN, Case, InThisProcess
 
 from gtea.cluster.carriers import Carrier
 from gtea.cluster.local_pool import LocalPool
-from gtea.cluster.scoring.accounts import score_accounts_on
-from gtea.cluster.tasks import Task, part_path
+from gtea.cluster.scoring.part_scores import score_accounts_on
+from gtea.cluster.tasks import FileTask, part_path
 from gtea.errors import UsageError
 from gtea.models.registry import GTEA_VARIANTS
 from gtea.store.store import Store
@@ -91,7 +91,7 @@ def test_a_pool_of_processes_goes_on_when_one_is_killed(plain_case: Case) -> Non
             time.sleep(0.01)
         children = Path(f"/proc/{os.getpid()}/task")
         pids = [int(pid) for task in children.iterdir() for pid in (task / "children").read_text().split()]
-        workers = [pid for pid in pids if b"gtea.cluster.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        workers = [pid for pid in pids if b"gtea.cluster.task_worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
         os.kill(workers[0], signal.SIGKILL)
         killed.append(workers[0])
 
@@ -111,7 +111,7 @@ def test_what_is_finished_is_not_made_again_and_what_is_damaged_is(plain_case: C
     model = plain_case.model("hybrid")
     expected = plain_case.expected(model)
 
-    def stop(task: Task, folder: Path) -> None:
+    def stop(task: FileTask, folder: Path) -> None:
         if task.name == "renew-0.1":
             raise StopError
 
@@ -126,7 +126,7 @@ def test_what_is_finished_is_not_made_again_and_what_is_damaged_is(plain_case: C
     part_path(folder, "encode.1").write_bytes(b"")
     after: dict[str, int] = {}
 
-    def look(task: Task, folder: Path) -> None:
+    def look(task: FileTask, folder: Path) -> None:
         after.update({path.name: path.stat().st_mtime_ns for path in folder.glob("*.part")})
 
     assert in_parts(plain_case, model, None, InThisProcess(look)) == expected
@@ -158,7 +158,7 @@ import sys
 from pathlib import Path
 from tests.cluster.conftest import CPU, CUT, GRAIN
 from gtea.cluster.job_array import JobArray
-from gtea.cluster.scoring.accounts import score_accounts_on
+from gtea.cluster.scoring.part_scores import score_accounts_on
 number, model, store, out = sys.argv[1:]
 made = score_accounts_on(JobArray(int(number), 2), Path(model), Path(store), Path(out), as_of=CUT, device=CPU,
                          parts=4, grain=GRAIN)
@@ -180,7 +180,7 @@ def test_a_job_array_of_which_one_is_killed_and_started_again(plain_case: Case) 
     while not list(out.with_name("array.parquet.parts").glob("encode.*.part")):
         time.sleep(0.01)
     second.kill()
-    second.wait()
+    second.communicate()
     again = start(1)
     ends = [process.communicate(timeout=300)[0].strip() for process in (first, again)]
     assert sorted(ends) == ["False", "True"]
@@ -194,7 +194,7 @@ def test_a_job_array_of_which_one_is_killed_and_started_again(plain_case: Case) 
 def test_a_folder_of_another_job_is_refused_and_left_as_it_is(plain_case: Case) -> None:
     model = plain_case.model("gtea-he")
 
-    def stop(task: Task, folder: Path) -> None:
+    def stop(task: FileTask, folder: Path) -> None:
         raise StopError
 
     with pytest.raises(StopError):

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from gtea.cluster.part_files import Arrays
 from gtea.cluster.scoring.exchange import granted, received, wishes
-from gtea.cluster.scoring.job import Plan, ScoreJob, open_job, read_plan
+from gtea.cluster.scoring.job import PartPlan, ScoreJob, open_job, read_plan
 from gtea.cluster.tasks import made_by
 from gtea.features.neighbour_labels import label_shares, weights_by_class
 from gtea.features.neighbour_rows import NeighbourRows
 from gtea.features.node_features import Statistics
 from gtea.features.partner_statistics import partner_profiles, partner_rows
-from gtea.scoring.account_blocks import Targets
+from gtea.scoring.account_blocks import ActiveAccounts
 from gtea.store.view import View
 
 
@@ -37,7 +37,7 @@ def facts(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[str,
     job, plan, part = open_job(folder), read_plan(folder), arguments["part"]
     accounts = plan.accounts(part)
     view = job.view_of(accounts)
-    nodes = Targets.of(view, np.arange(accounts.start, accounts.stop)).nodes
+    nodes = ActiveAccounts.of(view, np.arange(accounts.start, accounts.stop)).nodes
     made = dict[str, NDArray[Any]]()
     if job.reads_partners:
         profiles = partner_profiles(view, nodes)
@@ -45,7 +45,7 @@ def facts(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[str,
         made |= {"profiles": profiles, **{f"profiles-{name}": rows for name, rows in sent.items()}}
     if job.classes:
         neighbours = NeighbourRows.of(view, accounts)
-        known = classes_of(folder, arguments["surveys"], neighbours.nodes)
+        known = _classes_of(folder, arguments["surveys"], neighbours.nodes)
         weights = weights_by_class(view, neighbours, known, len(job.classes), nodes)
         sent = granted(folder, part, arguments["asking"], nodes, weights)
         made |= {"weights": weights, **{f"weights-{name}": rows for name, rows in sent.items()}}
@@ -56,7 +56,14 @@ class NeighbourFacts:
     """The facts of all neighbours of a part, for its features."""
 
     def __init__(
-        self, job: ScoreJob, plan: Plan, view: View, part: int, surveys: Sequence[str], *, profiles_only: bool = False
+        self,
+        job: ScoreJob,
+        plan: PartPlan,
+        view: View,
+        part: int,
+        surveys: Sequence[str],
+        *,
+        profiles_only: bool = False,
     ) -> None:
         self._job, self._view, self._part, self._plan = job, view, part, plan
         self._profiles, self._weights, self._surveys = None, None, surveys
@@ -66,7 +73,7 @@ class NeighbourFacts:
             self._profiles = self._gathered("profiles")
         if job.classes and not profiles_only:
             self._weights = self._gathered("weights")
-            self._classes = classes_of(job.folder, surveys, self._neighbours.nodes)
+            self._classes = _classes_of(job.folder, surveys, self._neighbours.nodes)
 
     @property
     def partners(self) -> Statistics | None:
@@ -84,7 +91,7 @@ class NeighbourFacts:
 
     def _label_shares(self, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
         assert self._weights is not None
-        own = classes_of(self._job.folder, self._surveys, nodes)
+        own = _classes_of(self._job.folder, self._surveys, nodes)
         return label_shares(self._view, self._neighbours, self._classes, self._weights, nodes, own)
 
     def _gathered(self, name: str) -> NDArray[Any]:
@@ -102,7 +109,7 @@ class NeighbourFacts:
         return rows
 
 
-def classes_of(folder: Path, surveys: Sequence[str], nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+def _classes_of(folder: Path, surveys: Sequence[str], nodes: NDArray[np.int64]) -> NDArray[np.int64]:
     """The training label of each account, -1 without one."""
     found = [made_by(folder, name) for name in surveys]
     labelled = np.concatenate([each.read("labelled") for each in found])
