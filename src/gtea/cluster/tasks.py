@@ -11,6 +11,7 @@ import importlib
 import json
 import resource
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -88,7 +89,9 @@ def outcome_of(folder: Path, task: FileTask) -> dict[str, Any]:
         found = system_error(error)
         if found is not None:
             return {"error": _error_class(found), "lines": found.lines}
-        return {"error": None, "lines": [f"{type(error).__name__}: {error} (use --on local:1 --debug for more)"]}
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(last.filename).name}, line {last.lineno}"
+        return {"error": None, "lines": [f"{type(error).__name__}: {error} ({where}; this is a bug of gtea)"]}
     return {}
 
 
