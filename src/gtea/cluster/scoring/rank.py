@@ -83,7 +83,7 @@ class _Rows:
     def fill(self) -> bool:
         """Hold enough rows; False if there are none left."""
         wanted = min(_ROWS_HELD - self._num_held, self._left)
-        if wanted > 0 and self._num_held < _ROWS_HELD // 2:
+        if wanted > 0 and self._num_held <= _ROWS_HELD // 2:
             self._left -= wanted
             for name, column in self._columns.items():
                 self._held[name] = np.concatenate([self._held[name], column.next(wanted)])
