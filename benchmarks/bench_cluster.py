@@ -130,7 +130,11 @@ def _alone(options: argparse.Namespace) -> dict[str, Any]:
     """One way, in a process of its own."""
     if options.alone == "imports":
         return {"cpu_s": _cpu_seconds()}
-    model, store, out = options.folder / "model", options.folder / "payments.store", options.folder / "scores.parquet"
+    model, store, out = (
+        options.folder / "model",
+        options.folder / "payments.store",
+        options.folder / f"scores-{options.alone}.parquet",
+    )
     started, found = time.perf_counter(), dict[str, Any]()
     if options.alone == "one":
         score_accounts(model, store, out, device=_CPU)
