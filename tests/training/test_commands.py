@@ -31,7 +31,7 @@ def test_train_evaluate_score(gtea: Run, payments: Any, trained: Path, tmp_path:
     assert scored.code == 0, scored.err
     with out.open(newline="") as stream:
         rows = list(csv.DictReader(stream))
-    assert list(rows[0]) == ["account", "score", "rank", "p_illicit", "p_normal", "alert", "active"]
+    assert list(rows[0]) == ["account", "score", "rank", "p_illicit", "p_normal", "alert", "active", "events"]
     threshold = json.loads((trained / "thresholds.json").read_text())["threshold"]["value"]
     alerts = [row["account"] for row in rows if row["alert"] == "true"]
     assert alerts == [row["account"] for row in rows if float(row["score"]) >= threshold]
