@@ -63,10 +63,10 @@ def load(bench: Workbench, table: str, source: Source, scan: Future[Scan], value
 def _insert(bench: Workbench, table: str, source: Source, rows: str) -> None:
     try:
         bench.run(f"INSERT INTO {table} {rows}", f"reading {source.name}", source=source.name)
-    except Exception as error:
+    except Exception:
         if source.query is not None and source.query.error is not None:
             raise source.query.error from None  # DuckDB has it in its own words
-        raise error
+        raise
 
 
 def _count(bench: Workbench, table: str) -> int:
