@@ -43,7 +43,10 @@ def test_some_sentences(name: str, value: float, said: str) -> None:
 @pytest.mark.parametrize("value", [-1.0, 0.0, 0.5, 3e7])
 def test_there_are_words_for_every_statistic(value: float, steps: bool) -> None:
     for name in NAMES:
-        said = sentence(name, dict.fromkeys(NAMES, min(value, 20.0)), 10.0, FEATURES, steps)
+        logarithm = name.endswith(("degree_mean", "events_mean", "hold_mean", "hold_min", "_passed"))
+        values = {**dict.fromkeys(NAMES, value), "rhythm_hold_mean": min(value, 20.0)}
+        values[name] = min(value, 20.0) if logarithm else value
+        said = sentence(name, values, 10.0, FEATURES, steps)
         assert said.endswith("; less than 90 % of accounts") or name.startswith("left_")
         assert name not in said
 

@@ -83,16 +83,19 @@ def _of_partners(rest: str, value: float, features: tuple[str, ...]) -> str:
         return f"{_number(value)} events with each counterparty, on average"
     side, _, kind = rest.partition("_")
     who = _PARTNERS[side]
-    wording = {
-        "degree_mean": f"{who} deal with {_number(math.expm1(value))} accounts, typically",
-        "degree_max": f"the largest of {who} deals with {_number(value)} accounts",
-        "events_mean": f"{who} have {_number(math.expm1(value))} events, typically",
-        "sent_mean": f"{who} sent {_percent(100 * value)} of their own events",
-        "top_share": f"the largest of {who} has {_percent(100 * value)} of the events",
-        "concentration": f"as if {_number(1 / max(value, 1e-9))} of {who} had all events, in equal shares",
-    }
-    if kind in wording:
-        return wording[kind]
+    match kind:
+        case "degree_mean":
+            return f"{who} deal with {_number(math.expm1(value))} accounts, typically"
+        case "degree_max":
+            return f"the largest of {who} deals with {_number(value)} accounts"
+        case "events_mean":
+            return f"{who} have {_number(math.expm1(value))} events, typically"
+        case "sent_mean":
+            return f"{who} sent {_percent(100 * value)} of their own events"
+        case "top_share":
+            return f"the largest of {who} has {_percent(100 * value)} of the events"
+        case "concentration":
+            return f"as if {_number(1 / max(value, 1e-9))} of {who} had all events, in equal shares"
     feature, kind = _split(kind, features)
     if kind == "mean":
         return f"{who} have {_number(value)} of {feature} per event, on average"
