@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from gtea.errors import DataError
 from gtea.ingestion import keys
 from gtea.ingestion.array_writer import ArrayFolder, NumbersFile
 from gtea.ingestion.ingest import ingest
@@ -98,3 +100,14 @@ def test_ends_go_through_a_file(tmp_path: Path) -> None:
     ends = ends_file(tmp_path / "ends", 3, 1, 2)
     assert (ends.length, numbers(ends.file)) == (3, [3, 1, 2])
     assert numbers(ends_file(tmp_path / "nothing").file) == []
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_more_accounts_than_a_store_holds_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bool
+) -> None:
+    monkeypatch.setattr(keys, "MAX_NODES", 3)
+    ids = ["a", "b", "c", "d"] if text else [1, 2, 3, 4]
+    events = pa.table({"src": ids[:2], "dst": ids[2:], "time": [1, 2]})
+    with pytest.raises(DataError, match="a store holds at most 3 "):
+        ingest(events, out=tmp_path / "s", src="src", dst="dst", time="time", time_unit="s")
