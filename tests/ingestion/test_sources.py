@@ -77,3 +77,13 @@ def test_damaged_parquet_files_are_named(tmp_path: Path) -> None:
         path.write_bytes(damaged(rng.choice(seeds), rng))
         endings.append(ingest_in_a_child(path, tmp_path / "s"))
     assert set(endings) == {READ, REFUSED}
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_damaged_schema_does_not_abort_the_process(tmp_path: Path) -> None:
+    path = tmp_path / "e.parquet"
+    intact = seed_file(path, "none", "2.0")
+    # The repetition type of a column: with one that is none, pyarrow ends the process at the column's statistics.
+    path.write_bytes(intact.replace(b"%\x02\x18\x03src", b"%\x03\x18\x03src", 1))
+    assert path.read_bytes() != intact
+    assert ingest_in_a_child(path, tmp_path / "s") in {READ, REFUSED}

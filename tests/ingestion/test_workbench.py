@@ -77,14 +77,14 @@ def test_row_groups_that_are_too_large_for_the_memory_are_told_before_anything_i
         "COPY (SELECT hash(i) AS a, hash(i, 1) AS b, hash(i, 2) AS c, hash(i, 3) AS d, hash(i, 4) AS e "
         f"FROM range(2_000_000) r(i)) TO '{path}' (ROW_GROUP_SIZE 10_000_000)"
     )
-    size = largest_row_group(path)
+    size = largest_row_group(duckdb.connect(), path)
     assert 75e6 < size < 85e6
     with pytest.raises(
         UsageError, match=r"--memory: must be at least 39\dMB for e.parquet, which has a row group of 80"
     ):
         Workbench(tmp_path, inputs=[path], memory="384MB")
     (tmp_path / "text").write_text("no Parquet")
-    assert largest_row_group(tmp_path / "text") == 0
+    assert largest_row_group(duckdb.connect(), tmp_path / "text") == 0
 
 
 @pytest.mark.parametrize(

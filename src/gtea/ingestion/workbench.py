@@ -18,7 +18,6 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from gtea.errors import DataError, UsageError
 from gtea.ingestion.array_writer import NumbersFile
@@ -71,16 +70,19 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def largest_row_group(path: Path) -> int:
-    """The bytes of the largest row group of a Parquet file, which is read as a whole; 0 if it is no Parquet file."""
-    try:
-        groups = pq.read_metadata(path)
-    except UNREADABLE:
-        return 0
-    sizes = (groups.row_group(number) for number in range(groups.num_row_groups))
-    return max(
-        (sum(group.column(i).total_compressed_size for i in range(group.num_columns)) for group in sizes), default=0
+def largest_row_group(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
+    """The bytes of the largest row group of a Parquet file, which is read as a whole; 0 if it is no Parquet file.
+
+    Not by pyarrow: a damaged statistic of a column ends its process.
+    """
+    sizes = (
+        f"SELECT sum(total_compressed_size) AS size FROM parquet_metadata({literal(str(path))}) GROUP BY row_group_id"
     )
+    try:
+        found = connection.execute(f"SELECT coalesce(max(size), 0) FROM ({sizes})").fetchone()
+    except duckdb.Error:
+        return 0
+    return int(found[0]) if found else 0
 
 
 class Workbench:
@@ -98,11 +100,11 @@ class Workbench:
         budget = parse_memory(memory)
         self.limit = min(int(budget * _DUCKDB_SHARE), budget - _BESIDE_DUCKDB)
         """Bytes of DuckDB's own buffers. What needs more goes to disk."""
-        per_thread = self._need_of_thread(inputs, memory)
         self._aliases: tempfile.TemporaryDirectory[str] | None = None
         self._reachable = {path: self._alias(path, number) for number, path in enumerate(inputs)}
         self._kept = contextlib.ExitStack()
         self._connection = duckdb.connect(str(folder / "work.duckdb"))
+        per_thread = self._need_of_thread(memory)
         (cores,) = self.row("SELECT current_setting('threads')")
         allowed = ", ".join(literal(str(path)) for path in self._reachable.values())
         for setting in (
@@ -137,9 +139,10 @@ class Workbench:
         """Enter a context that an input needs until the workbench is closed."""
         return self._kept.enter_context(context)
 
-    def _need_of_thread(self, inputs: Sequence[Path], memory: str) -> int:
+    def _need_of_thread(self, memory: str) -> int:
         """The bytes that a thread needs. Refuses a limit that is too small for even one."""
-        largest = max(((largest_row_group(path), path.name) for path in inputs), default=(0, ""))
+        sizes = ((largest_row_group(self._connection, at), path.name) for path, at in self._reachable.items())
+        largest = max(sizes, default=(0, ""))
         needed = _PER_THREAD + largest[0]
         if needed > self.limit:
             least = max(needed + _BESIDE_DUCKDB, int(needed / _DUCKDB_SHARE))
