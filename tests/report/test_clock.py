@@ -41,3 +41,14 @@ def test_an_axis_has_few_marks_at_round_times() -> None:
     assert all(0 <= tick.share < 1 for tick in ticks)
     assert {tick.text for tick in Clock("s").ticks(MAY - 3_600, MAY + 3_600)} >= {"12 May"}
     assert [tick.text for tick in Clock("step").ticks(0, 40)] == ["0", "5", "10", "15", "20", "25", "30", "35"]
+
+
+def test_an_axis_as_long_as_int64_allows() -> None:
+    ends = -(2**63) - 1000, 2**63 + 1000
+    for unit in ("s", "step"):
+        ticks = Clock(unit).ticks(*ends)
+        assert 2 <= len(ticks) <= 8
+        assert all(0 <= tick.share < 1 for tick in ticks)
+    century = [tick.text for tick in Clock("s").ticks(-70 * 365 * DAY, 50 * 365 * DAY)]
+    assert 4 <= len(century) <= 8
+    assert "Jan 1970" in century

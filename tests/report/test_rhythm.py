@@ -28,3 +28,9 @@ def test_a_rhythm_in_a_word_or_two(times: list[int], words: str) -> None:
 def test_chance_is_no_burst() -> None:
     times = np.sort(np.random.default_rng(0).integers(0, 10**9, 5_000))
     assert rhythm_text(times, Clock("s")) == "irregular"
+
+
+def test_a_rhythm_as_slow_as_int64_allows() -> None:
+    ends = [-(2**63), *range(10), 2**63 - 1]
+    assert rhythm_text(np.array(ends), Clock("step")) == "irregular"
+    assert rhythm_text(np.array(ends[-2:]), Clock("step")) == "2 in 9,223,372,036,854,775,798 steps"

@@ -302,7 +302,7 @@ def _group(times: NDArray[np.int64]) -> list[range]:
     Args:
         times: In ascending order.
     """
-    gaps = np.diff(times)
+    gaps = np.diff(times).view(np.uint64)  # a difference of int64 may not fit into int64
     if not len(gaps):
         return []
     borders = np.flatnonzero(gaps > 10 * np.median(gaps)) + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -335,10 +336,11 @@ def _data(case: Case, rows: Sequence[Pair]) -> dict[str, Any]:
 
 def _pair_data(case: Case, pair: Pair, first: int) -> dict[str, Any]:
     times, amounts, codes = merged_events(pair)
-    gaps = np.diff(times, prepend=first)
+    instants = [first, *times.tolist()]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(instants)]
     events = [
         value
-        for gap, amount, code in zip(gaps.tolist(), amounts.tolist(), codes.tolist(), strict=True)
+        for gap, amount, code in zip(gaps, amounts.tolist(), codes.tolist(), strict=True)
         for value in (gap, float(f"{amount:.6g}") if amount % 1 else int(amount), code)
     ]
     return {

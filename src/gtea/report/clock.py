@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +12,12 @@ from numpy.typing import NDArray
 from gtea.store.time_units import span_text, stored_per_second
 
 _DAY = 86_400
-_STEPS = tuple(digit * 10**power for power in range(18) for digit in (1, 2, 5))
+_YEAR = 31_557_600
+_STEPS = tuple(digit * 10**power for power in range(19) for digit in (1, 2, 5))
 _SECONDS = (60, 300, 900, 3_600, 10_800, 21_600, 43_200, *(_DAY * n for n in (1, 2, 7, 14, 30, 91, 182, 365, 1826)))
+_DECADES = tuple(_YEAR * digit * 10**power for power in range(1, 12) for digit in (1, 2, 5))
 
-_SPANS = (("y", 365.25 * _DAY), ("d", _DAY), ("h", 3_600), ("min", 60), ("s", 1))
+_SPANS = (("y", _YEAR), ("d", _DAY), ("h", 3_600), ("min", 60), ("s", 1))
 
 
 @dataclass(frozen=True)
@@ -81,9 +84,9 @@ class Clock:
     def ticks(self, first: float, last: float, most: int = 8) -> list[Tick]:
         """The marks of an axis, few enough to be read."""
         length = last - first
-        step = next(size for size in (_STEPS if self.steps else (*_SECONDS, 1 << 62)) if length / size <= most)
-        times = np.arange(-(-first // step) * step, last, step)
-        return [Tick((time - first) / length, self._mark(int(time), step)) for time in times]
+        step = next(size for size in (_STEPS if self.steps else (*_SECONDS, *_DECADES)) if length / size <= most)
+        times = range(-(-math.ceil(first) // step) * step, math.ceil(last), step)
+        return [Tick((time - first) / length, self._mark(time, step)) for time in times]
 
     def _mark(self, time: int, step: int) -> str:
         date = self._date(time)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gtea.report.clock import Tick
 from gtea.report.svg import element, number
+from gtea.report.time_bins import time_bins
 
 BINS = 190
 _WIDTH = 1000
@@ -60,7 +61,7 @@ def lane_of(
     """
     first, last = window
     inside = (times >= first) & (times <= last)
-    place = np.minimum(((times[inside] - first) * bins) // max(last - first, 1), bins - 1)
+    place = time_bins(times[inside], window, bins)
     side = sent[inside].astype(np.int64)
     sums = np.zeros((2, bins))
     np.add.at(sums, (side, place), np.abs(size[inside]))

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.report.case import Pair
+from gtea.report.time_bins import time_bins
 
 _MOST = 240
 """The entries of a history that a page holds."""
@@ -22,8 +23,7 @@ def merged_events(pair: Pair, most: int = _MOST) -> Entries:
     old = slice(0, len(pair.time) - kept)
     time, sent, amount = pair.time[old], pair.sent[old].astype(np.int64), pair.amount[old]
     bins = (most - kept) // 2
-    span = max(int(time[-1] - time[0]), 1)
-    group = np.minimum((time - time[0]) * bins // span, bins - 1) * 2 + sent
+    group = time_bins(time, (int(time[0]), int(time[-1])), bins) * 2 + sent
     groups, places, counts = np.unique(group, return_inverse=True, return_counts=True)
     first = np.full(len(groups), np.iinfo(np.int64).max)
     np.minimum.at(first, places, time)

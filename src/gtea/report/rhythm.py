@@ -19,12 +19,12 @@ def rhythm_text(times: NDArray[np.int64], clock: Clock) -> str:
     """How the events of a pair follow each other: once, 3 in 8 h, every 7 d, in bursts, irregular."""
     if len(times) == 1:
         return "once"
-    span = int(times[-1] - times[0])
+    span = int(times[-1]) - int(times[0])
     if span == 0:
         return f"{len(times)} at once"
     if len(times) <= _FEW:
         return f"{len(times)} in {clock.short_span(span)}"
-    gaps = np.diff(times)
+    gaps = np.diff(times).view(np.uint64)  # a difference of int64 may not fit into int64
     low, middle, high = np.percentile(gaps, [25, 50, 75])
     if middle > 0 and high - low <= 2 * _EVEN * middle and gaps.max() <= 3 * middle:
         return f"every {clock.short_span(middle)}"
