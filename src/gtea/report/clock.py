@@ -77,7 +77,7 @@ class Clock:
     def short_span(self, length: float) -> str:
         """The same where there is little room: 36 h."""
         if self.steps:
-            return f"{length:,.0f} steps"
+            return f"{round(length):,} steps"
         unit, size = next((pair for pair in _SPANS if length >= 2 * pair[1]), _SPANS[-1])
         return f"{length / size:,.0f} {unit}"
 
