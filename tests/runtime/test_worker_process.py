@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import queue
+import subprocess
 import sys
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from gtea.runtime.worker_process import Answers, WorkerProcess, error_answer, to
 
 ECHO = """
 import json, sys
-from gtea.runtime.worker_process import answer_stream
+from gtea.runtime.worker_process import answer_stream, send_answer
 answers = answer_stream()
 print("a library prints this")
 for line in sys.stdin:
@@ -24,8 +25,7 @@ for line in sys.stdin:
         answers.write('{"half of a')
         answers.flush()
         raise SystemExit(3)
-    answers.write(json.dumps({"got": asked}) + "\\n")
-    answers.flush()
+    send_answer(answers, {"got": asked})
 """
 
 
@@ -75,3 +75,18 @@ def test_an_error_is_raised_as_if_it_had_happened_here(error: Exception, kind: t
     found = told_error(error_answer(error), "the job")
     assert type(found) is kind
     assert str(found).startswith(text)
+
+
+def test_a_worker_whose_parent_is_gone_ends_without_a_word(echo: str) -> None:
+    worker = subprocess.Popen(
+        [sys.executable, "-m", echo], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert worker.stdin is not None
+    assert worker.stdout is not None
+    assert worker.stderr is not None
+    worker.stdout.close()
+    worker.stdin.write('{"text": "nobody reads the answer"}\n')
+    worker.stdin.close()
+    assert worker.wait(timeout=60) == 1
+    assert worker.stderr.read() == "a library prints this\n"
+    worker.stderr.close()

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TextIO
 
 from gtea.report.case_writer import CaseRequest, CaseWriter, open_writer
-from gtea.runtime.worker_process import answer_stream, error_answer
+from gtea.runtime.worker_process import answer_stream, error_answer, send_answer
 
 
 def main() -> None:
@@ -31,8 +31,7 @@ def serve(lines: Iterable[str], answers: TextIO) -> None:
             answer = {"row": writer.write(**request).to_json(), "number": request["number"]}
         except Exception as error:
             answer = error_answer(error)
-        answers.write(json.dumps(answer) + "\n")
-        answers.flush()
+        send_answer(answers, answer)
         if "error" in answer:
             return
 

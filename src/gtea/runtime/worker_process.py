@@ -80,6 +80,15 @@ def answer_stream() -> TextIO:
     return answers
 
 
+def send_answer(answers: TextIO, answer: Mapping[str, Any]) -> None:
+    """In a worker: write an answer. If the parent is gone, nobody needs one, and the process ends."""
+    try:
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+    except BrokenPipeError:
+        os._exit(1)
+
+
 def error_answer(error: Exception) -> dict[str, Any]:
     """In a worker: the answer that tells an error."""
     told = error if isinstance(error, GteaError) else system_error(error)

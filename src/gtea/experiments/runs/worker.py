@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from gtea.runtime.worker_process import answer_stream, error_answer
+from gtea.runtime.worker_process import answer_stream, error_answer, send_answer
 
 if TYPE_CHECKING:
     from gtea.experiments.runs.jobs import Job
@@ -45,24 +45,20 @@ def handle_request(request: dict[str, Any], responses: TextIO) -> None:
     """Run a job. Writes reports during training, then the outcome or an error."""
     last = 0.0
 
-    def send(line: dict[str, Any]) -> None:
-        responses.write(json.dumps(line) + "\n")
-        responses.flush()
-
     def on_report(report: TrainingReport) -> None:
         nonlocal last
         if time.monotonic() - last > _REPORT_INTERVAL:
             last = time.monotonic()
-            send({"report": {**dataclasses.asdict(report), "folder": str(report.folder)}})
+            send_answer(responses, {"report": {**dataclasses.asdict(report), "folder": str(report.folder)}})
 
     try:
         from gtea.experiments.runs.run_job import run_job
 
         outcome = run_job(_job(request["job"]), Path(request["out"]), on_report)
     except Exception as error:
-        send(error_answer(error))
+        send_answer(responses, error_answer(error))
     else:
-        send({"outcome": dataclasses.asdict(outcome)})
+        send_answer(responses, {"outcome": dataclasses.asdict(outcome)})
 
 
 def _job(record: dict[str, Any]) -> Job:
