@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from tests.models.documents import FACTS, metrics_of
+from threadpoolctl import threadpool_limits
 
 from gtea.cluster.schedule import Then
 from gtea.cluster.tasks import FileTask, outcome_of, raise_error
@@ -135,7 +136,8 @@ def _save(store: Store, folder: Path, name: str, changes: dict[str, Any]) -> Non
     network = build_classifier(model, input_spec(fitted), 2, 1)
     if isinstance(network, HybridClassifier):
         rows = NodeRows(store.as_of(cut), fitted).batch(nodes)
-        network.fit_trees(rows, torch.from_numpy(targets), torch.ones(len(nodes)))
+        with threadpool_limits(1, "openmp"):  # threads that wait for each other are slow beside other tests
+            network.fit_trees(rows, torch.from_numpy(targets), torch.ones(len(nodes)))
     if entry_of(model).exact:
         with torch.no_grad():
             network.gtea.edge_encoder.a.mul_(10)  # type: ignore[union-attr, operator]

@@ -1,8 +1,8 @@
 """Scores on a Ray cluster of three nodes on this machine, while a worker and a node are killed; run by a test.
 
-    ray_driver.py MODEL STORE OUT
+    ray_driver.py MODEL STORE OUT CUT ACCOUNTS SLOTS
 
-Prints JSON: what was killed, which ports other than loopback listened, and what an outsider without the token got.
+ACCOUNTS and SLOTS are the grain. Prints JSON: what was killed, and how long it took.
 """
 
 from __future__ import annotations
@@ -17,10 +17,14 @@ import threading
 import time
 from pathlib import Path
 
+import torch
+
 from gtea.cluster.ray_tasks import QUIET, RayTasks
 from gtea.cluster.scoring.part_scores import score_accounts_on
+from gtea.scoring.options import Grain
 
-model, store, out = (Path(word) for word in sys.argv[1:])
+model, store, out = (Path(word) for word in sys.argv[1:4])
+cut, grain = sys.argv[4], Grain(*map(int, sys.argv[5:]))
 folder = Path(tempfile.mkdtemp(prefix="gtea-", dir="/tmp"))
 (folder / "ray").mkdir()
 (folder / "token").write_text(secrets.token_hex(32))
@@ -32,7 +36,6 @@ os.environ.update({
 })  # fmt: skip
 
 from ray.cluster_utils import Cluster  # noqa: E402
-from tests.cluster.conftest import CPU, CUT, GRAIN  # noqa: E402
 
 cluster = Cluster(
     initialize_head=True,
@@ -51,27 +54,32 @@ def wait_for(pattern: str) -> None:
 def kill() -> None:
     """A worker at work as soon as something is encoded, and a node as soon as a layer has begun."""
     wait_for("encode.*.part")
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            is_worker = (entry / "cmdline").read_bytes().startswith(b"ray::_run")
-            is_ours = str(folder).encode() in (entry / "environ").read_bytes()
-        except OSError:
-            continue
-        if is_worker and is_ours:
-            os.kill(int(entry.name), signal.SIGKILL)
-            killed.append("worker")
-            break
+    while not any(kill_if_at_work(entry) for entry in Path("/proc").iterdir()):
+        time.sleep(0.01)
+    killed.append("worker")
     wait_for("renew-0.*.part")
     cluster.remove_node(nodes[1], allow_graceful=False)
     killed.append("node")
 
 
+def kill_if_at_work(entry: Path) -> bool:
+    """Kill a process of /proc if it is a worker of this cluster that runs a task."""
+    if not entry.name.isdigit():
+        return False
+    try:
+        is_worker = (entry / "cmdline").read_bytes().startswith(b"ray::_run")
+        if not is_worker or str(folder).encode() not in (entry / "environ").read_bytes():
+            return False
+        os.kill(int(entry.name), signal.SIGKILL)
+    except OSError:  # it has just ended
+        return False
+    return True
+
+
 threading.Thread(target=kill, daemon=True).start()
 started = time.monotonic()
 carrier = RayTasks(cluster.address)
-score_accounts_on(carrier, model, store, out, as_of=CUT, device=CPU, parts=6, grain=GRAIN)
+score_accounts_on(carrier, model, store, out, as_of=cut, device=torch.device("cpu"), parts=6, grain=grain)
 seconds = time.monotonic() - started
 cluster.shutdown()  # type: ignore[no-untyped-call]
 print(json.dumps({"killed": killed, "seconds": seconds}))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cluster.conftest import Case
+from tests.cluster.conftest import CUT, GRAIN, Case
 
 from gtea.cluster import ray_tasks
 from gtea.errors import UsageError
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 def python(*words: object) -> Any:
     """The JSON that a Python process prints last."""
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, *map(str, words)], env=environment, capture_output=True, text=True, timeout=600, check=False
     )
@@ -38,9 +38,10 @@ def test_ray_is_installed_where_the_tests_run() -> None:
 
 @pytest.mark.slow
 def test_three_nodes_give_the_same_bytes_though_a_worker_and_a_node_are_killed(plain_case: Case) -> None:
-    model, out = plain_case.model("hybrid"), plain_case.out / "ray.parquet"
-    found = python(ROOT / "tests/cluster/ray_driver.py", model, plain_case.store, out)
-    assert "node" in found["killed"]
+    model, out = plain_case.model("gtea-l"), plain_case.out / "ray.parquet"
+    words = (model, plain_case.store, out, CUT, *vars(GRAIN).values())
+    found = python(ROOT / "tests/cluster/ray_driver.py", *words)
+    assert found["killed"] == ["worker", "node"]
     assert out.read_bytes() == plain_case.expected(model)
 
 

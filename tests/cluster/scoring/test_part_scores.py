@@ -18,6 +18,7 @@ import pytest
 from tests.cluster.conftest import CPU, CUT, GRAIN, Case, InThisProcess
 
 from gtea.cluster.carriers import Carrier
+from gtea.cluster.job_array import JobArray
 from gtea.cluster.local_pool import LocalPool
 from gtea.cluster.scoring.part_scores import score_accounts_on
 from gtea.cluster.tasks import FileTask, part_path
@@ -86,7 +87,7 @@ def test_a_table_in_text(plain_case: Case) -> None:
 
 
 def test_a_pool_of_processes_goes_on_when_one_is_killed(plain_case: Case) -> None:
-    model = plain_case.model("hybrid")
+    model = plain_case.model("gtea-l")
     expected = plain_case.expected(model)
     killed: list[int] = []
 
@@ -141,7 +142,7 @@ def test_what_is_finished_is_not_made_again_and_what_is_damaged_is(plain_case: C
 
 def test_a_file_that_is_damaged_while_others_read_it_is_made_again(plain_case: Case) -> None:
     """By the pool: the task that finds it says so."""
-    model = plain_case.model("gtea-l+t")
+    model = plain_case.model("gtea-l")
     expected, done = plain_case.expected(model), threading.Event()
 
     def harm() -> None:
@@ -161,38 +162,45 @@ def test_a_file_that_is_damaged_while_others_read_it_is_made_again(plain_case: C
 JOB = """
 import sys
 from pathlib import Path
-from tests.cluster.conftest import CPU, CUT, GRAIN
+import torch
 from gtea.cluster.job_array import JobArray
 from gtea.cluster.scoring.part_scores import score_accounts_on
-number, model, store, out = sys.argv[1:]
-made = score_accounts_on(JobArray(int(number), 2), Path(model), Path(store), Path(out), as_of=CUT, device=CPU,
-                         parts=4, grain=GRAIN)
-print(made is not None)
+from gtea.scoring.options import Grain
+number, model, store, out, cut, *grain = sys.argv[1:]
+score_accounts_on(JobArray(int(number), 2), Path(model), Path(store), Path(out), as_of=cut, device=torch.device("cpu"),
+                  parts=4, grain=Grain(*map(int, grain)))
 """
 
 
 def test_a_job_array_of_which_one_is_killed_and_started_again(plain_case: Case) -> None:
-    model, out = plain_case.model("hybrid"), plain_case.out / "array.parquet"
+    model, out = plain_case.model("gtea-l"), plain_case.out / "array.parquet"
     expected = plain_case.expected(model)
-    root = Path(__file__).parents[3]
-    environment = {**os.environ, "PYTHONPATH": f"{root / 'src'}:{root}", "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3] / "src"), "OMP_NUM_THREADS": "1"}
+    made: list[bool] = []
 
-    def start(number: int) -> subprocess.Popen[str]:
-        words = [sys.executable, "-c", JOB, str(number), str(model), str(plain_case.store), str(out)]
-        return subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True)
+    def job(number: int) -> subprocess.Popen[bytes]:
+        words = [number, model, plain_case.store, out, CUT, *vars(GRAIN).values()]
+        return subprocess.Popen([sys.executable, "-c", JOB, *map(str, words)], env=environment)
 
-    first, second = start(0), start(1)
-    while not list(out.with_name("array.parquet.parts").glob("encode.*.part")):
+    def first() -> None:
+        carrier, given = JobArray(0, 2), (model, plain_case.store, out)
+        done = score_accounts_on(carrier, *given, as_of=CUT, device=CPU, parts=4, grain=GRAIN)
+        made.append(done is not None)
+
+    second, thread = job(1), threading.Thread(target=first, daemon=True)
+    thread.start()
+    while not list(out.with_name("array.parquet.parts").glob("encode.1.part")):
         time.sleep(0.01)
     second.kill()
-    second.communicate()
-    again = start(1)
-    ends = [process.communicate(timeout=300)[0].strip() for process in (first, again)]
-    assert sorted(ends) == ["False", "True"]
+    assert second.wait() == -signal.SIGKILL
+    again = job(1)
+    assert again.wait(timeout=300) == 0
+    thread.join(timeout=300)
+    assert not thread.is_alive()
     assert out.read_bytes() == expected
     # Started once more, a job finds that all is done.
-    third = start(1)
-    assert third.communicate(timeout=300)[0].strip() == "True"
+    first()
+    assert made[-1]
     assert out.read_bytes() == expected
 
 
