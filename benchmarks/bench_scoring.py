@@ -54,6 +54,16 @@ from resident import resident
 
 _YEAR = 365 * 86_400
 _CPU = torch.device("cpu")
+_PART = {"accounts": 0, "classes": {"illicit": 0, "normal": 0}}
+METRICS: dict[str, Any] = {
+    "validation": {"accuracy": 0.5, "macro_f1": 0.5, "average_precision": 0.5, "prevalence": 0.5},
+    "best_epoch": 0, "epochs": 1, "split": {"split": "none", "train": _PART, "validation": _PART},
+}  # fmt: skip
+FACTS: dict[str, Any] = {
+    "data_digest": "", "seed": 0, "threads": 1, "versions": {"gtea": "0", "torch": "0"}, "created": "now",
+    "training_seconds": 0.0,
+}  # fmt: skip
+"""What a model folder says of a training, for a model that was never trained."""
 
 
 def main() -> None:
@@ -128,7 +138,9 @@ def save_untrained(store: Store, folder: Path) -> None:
         "run": config.to_json(), "task": "nodes", "classes": ["illicit", "normal"], "positive": "illicit",
         "input": vars(spec),
     }  # fmt: skip
-    save_model(folder, SavedModel(network.state_dict(), description, preprocessing.to_json(), {}, {}), "Untrained.\n")
+    save_model(
+        folder, SavedModel(network.state_dict(), description, preprocessing.to_json(), METRICS, FACTS), "Untrained.\n"
+    )
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:

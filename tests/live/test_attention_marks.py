@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from tests.live.streams import NAMES, rows_at, store_of_rows
 
-from gtea.live.attention_marks import attended_of, events_of, mark_partners, rows_of, spread
-from gtea.store.graph import graph_of
+from gtea.live.attention_marks import attended_of, mark_partners, rows_of, spread
+from gtea.store.graph import events_of, graph_of
 
 
 def case(seed: int, directed: bool) -> tuple[Any, Any, Any, list[list[tuple[int, int]]]]:
@@ -66,4 +66,4 @@ def test_rows_partners_and_events_are_those_of_the_view(directed: bool) -> None:
     assert len(set(new.tolist())) == len(new) == stale.sum() - 1
     lengths = np.diff(store.arrays.edge_offset)
     counted = [sum(lengths[pair // 2] for _, pair in near[node]) for node in range(store.num_nodes)]
-    assert events_of(graph, store.num_nodes).tolist() == counted
+    assert events_of(graph, np.arange(store.num_nodes)).tolist() == counted

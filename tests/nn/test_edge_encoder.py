@@ -10,7 +10,6 @@ from tests.nn.examples import SPEC, histories_of, seeded
 
 from gtea.config import InputSpec, ModelConfig
 from gtea.errors import UsageError
-from gtea.features.event_features import SENT
 from gtea.models.registry import model_config
 from gtea.nn.edge_encoder import EdgeEncoder
 
@@ -78,19 +77,3 @@ def test_events_with_neither_features_nor_time_are_refused() -> None:
 def test_events_without_features_have_their_times() -> None:
     encoder = EdgeEncoder(model_config("gtea-l+t"), InputSpec(3, 0, 1.0, 2.0), seeded())
     assert encoder.embed(histories_of([2, 1], d_event=0)).shape == (2, 64)
-
-
-@pytest.mark.parametrize("name", ["gtea-he", "gtea-l", "gtea-l+t", "gtea-tx+t"])
-def test_the_other_end_sees_the_same_but_who_sent(name: str) -> None:
-    encoder = EdgeEncoder(model_config(name), SPEC, seeded()).eval()
-    histories = histories_of([3, 0, 9, 1], dtype=torch.float32)
-    features = histories.features.clone()
-    features[:, SENT] *= -1
-    with torch.no_grad():
-        e_here, alpha_here, e_there, alpha_there = encoder.encode_both_ends(histories)
-        for made, expected in zip((e_here, alpha_here), encoder(histories), strict=True):
-            assert torch.equal(made, expected)
-        turned = dataclasses.replace(histories, features=features)
-        for made, expected in zip((e_there, alpha_there), encoder(turned), strict=True):
-            assert torch.equal(made, expected)
-    assert not torch.equal(e_here, e_there)

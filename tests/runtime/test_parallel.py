@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from gtea.runtime.parallel import parallel_map
+from gtea.runtime.parallel import one_thread, parallel_map
 
 CPU = torch.device("cpu")
 
@@ -63,5 +63,23 @@ def test_who_stops_listening_leaves_nothing_behind() -> None:
     assert parts() == []
 
 
-def test_a_single_part_keeps_all_threads() -> None:
-    assert list(parallel_map(lambda _: torch.get_num_threads(), [0], CPU)) == [2]
+def test_a_single_part_has_one_thread_too() -> None:
+    """How many threads share a product may decide its last bit, and so the number of parts would."""
+    assert list(parallel_map(lambda _: torch.get_num_threads(), [0], CPU)) == [1]
+    assert torch.get_num_threads() == 2
+
+
+def test_with_one_thread_the_caller_has_it_back_between_two_parts() -> None:
+    torch.set_num_threads(1)
+    assert [torch.get_num_threads() for _ in parallel_map(lambda x: x, range(3), CPU)] == [1, 1, 1]
+
+
+def test_one_thread_gives_the_threads_back_after_an_error() -> None:
+    def fail() -> None:
+        with one_thread():
+            assert torch.get_num_threads() == 1
+            raise ValueError("one")
+
+    with pytest.raises(ValueError, match="one"):
+        fail()
+    assert torch.get_num_threads() == 2

@@ -4,11 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from gtea.errors import UsageError
-from gtea.sampling.subgraph import full_subgraph, slots_by_edge
+from gtea.sampling.subgraph import full_subgraph
 from gtea.store.graph import graph_of
 from gtea.store.store import Store
 from gtea.store.view import View
@@ -71,17 +69,3 @@ def test_all_nodes_in_order_see_what_they_see_in_any_order(random_store: Callabl
         np.testing.assert_array_equal(
             straight.nodes[straight.neighbour[ours]], reverse.nodes[reverse.neighbour[theirs]]
         )
-
-
-@settings(deadline=None, max_examples=50)
-@given(num_slots=st.lists(st.integers(0, 2), max_size=12), seed=st.integers(0, 99))
-def test_slots_sorted_by_edge_are_each_found_once_on_their_edge(num_slots: list[int], seed: int) -> None:
-    edge = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(num_slots)), num_slots))
-    slots = slots_by_edge(edge, len(num_slots))
-    assert slots.edge.tolist() == [number for number, count in enumerate(num_slots) if count]
-    found: list[int] = []
-    for number, here, there in zip(*slots, strict=True):
-        own = [int(here)] if there < 0 else [int(here), int(there)]
-        assert own == np.flatnonzero(edge == number).tolist()
-        found += own
-    assert sorted(found) == list(range(len(edge)))

@@ -23,7 +23,8 @@ from gtea.sampling.collate import HistoryReader
 from gtea.sampling.subgraph import full_subgraph
 from gtea.scoring.descriptions import Descriptions
 from gtea.scoring.edge_pass import EdgePass, batch_starts
-from gtea.scoring.exact import ExactEmbedder, target_runs
+from gtea.scoring.exact import ExactEmbedder
+from gtea.scoring.options import Grain
 from gtea.store.memory import store_in_memory
 from gtea.store.store import Store
 
@@ -123,26 +124,35 @@ def test_a_few_accounts_cost_their_surroundings_only(case_of: Any) -> None:
 
 
 @both_directions
-@every_attention
 @every_variant
-def test_edge_by_edge_is_target_by_target(
-    make_store: Any, case_of: Any, monkeypatch: pytest.MonkeyPatch, name: str, attention: str, directed: bool
+def test_blocks_and_pieces_of_any_size_change_rounding_only(
+    make_store: Any, case_of: Any, monkeypatch: pytest.MonkeyPatch, name: str, directed: bool
 ) -> None:
-    """Accounts that deal with themselves, edges beyond the cut, and the same rows whichever way they were made."""
-    case = case_of(make_store(directed=directed), small(name, attention=attention))
-    assert embedder(case)._reads_both_ends(np.arange(14))
-    by_edge = exact(case)
-    monkeypatch.setattr("gtea.scoring.exact._ROWS_AT_A_TIME", 2)
-    assert torch.equal(exact(case), by_edge)
-    monkeypatch.setattr("gtea.scoring.exact._BYTES_IN_MEMORY", 0)
-    assert not embedder(case)._reads_both_ends(np.arange(14))
-    torch.testing.assert_close(exact(case), by_edge, atol=1e-6, rtol=0)
+    """Accounts that deal with themselves, edges beyond the cut, and hubs of several pieces."""
+    case = case_of(make_store(directed=directed), small(name))
+    expected = exact(case)
+    monkeypatch.setattr("gtea.scoring.exact.EdgePass", functools.partial(EdgePass, max_slots=4, max_events=9))
+    for grain in (Grain(3, 2), Grain(1, 5), Grain(5, 100)):
+        made = ExactEmbedder(case.gtea, case.view, case.preprocessing, case.config, CPU, grain=grain)
+        torch.testing.assert_close(made.embed(np.arange(case.view.store.num_nodes)), expected, atol=1e-6, rtol=0)
 
 
-def test_a_few_accounts_are_not_asked_edge_by_edge(make_store: Any, case_of: Any) -> None:
-    """Not even if their hubs reach everybody."""
+def test_most_accounts_get_the_bytes_that_they_get_among_all(make_store: Any, case_of: Any) -> None:
     case = case_of(make_store(), small())
-    assert not embedder(case)._reads_both_ends(np.arange(5))
+    most = np.array([13, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
+    assert torch.equal(exact(case, most), exact(case)[most])
+
+
+def test_the_number_of_threads_changes_no_byte(make_store: Any, case_of: Any) -> None:
+    case, made = case_of(make_store(), small()), []
+    before = torch.get_num_threads()
+    for threads in (1, 2, 5):
+        torch.set_num_threads(threads)
+        made.append((exact(case), exact(case, [3, 9])))
+    torch.set_num_threads(before)
+    for everybody, some in made[1:]:
+        assert torch.equal(everybody, made[0][0])
+        assert torch.equal(some, made[0][1])
 
 
 def test_what_the_attention_discards_is_not_embedded(make_store: Any, case_of: Any) -> None:
@@ -327,11 +337,3 @@ def test_the_future_changes_nothing(make_store: Any, case_of: Any, directed: boo
 def test_a_node_named_twice_is_refused(make_store: Any, case_of: Any) -> None:
     with pytest.raises(UsageError, match="nodes: must be distinct"):
         exact(case_of(make_store(), small()), [1, 2, 1])
-
-
-def test_runs_of_targets_leave_nobody_out_and_stop_at_each_hop() -> None:
-    looks = np.array([3, 0, 50, 1, 1, 1, 9, 0])
-    edges = EdgePass(None, None, CPU, max_slots=10, max_events=20)  # type: ignore[arg-type]
-    runs = target_runs(looks, 4 * looks, (4, 8, 11), edges)
-    assert [target for run in runs for target in run] == list(range(8))
-    assert runs == [range(2), range(2, 3), range(3, 4), range(4, 6), range(6, 7), range(7, 8)]

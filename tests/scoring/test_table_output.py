@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,11 +22,23 @@ def test_the_changes_stand_beside_the_scores(tmp_path: Path) -> None:
     assert "'=a" in (tmp_path / "2024-06-01.changes.csv").read_text()
 
 
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_pieces_have_the_bytes_of_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
+    monkeypatch.setattr("gtea.scoring.table_output._ROWS_TOGETHER", 4)
+    scores = pa.table({"account": [f"={n}" for n in range(10)], "score": [n / 7 for n in range(10)]})
+    scores = scores.replace_schema_metadata({b"gtea": b"{}"})
+    whole, pieces = tmp_path / f"whole{suffix}", tmp_path / f"pieces{suffix}"
+    TableOutput(whole).write(scores)
+    for bounds in ([0, 10], [0, 1, 1, 5, 10], [0, 4, 8, 10], [0, 3, 9, 10]):
+        TableOutput(pieces).write_pieces(scores.slice(a, b - a) for a, b in pairwise(bounds))
+        assert pieces.read_bytes() == whole.read_bytes()
+
+
 def test_if_one_fails_neither_changes(tmp_path: Path) -> None:
     output = TableOutput(tmp_path / "s.parquet")
     output.write(SCORES, CHANGES)
     before = [path.read_bytes() for path in sorted(tmp_path.iterdir())]
-    with pytest.raises(AttributeError):
+    with pytest.raises(TypeError):
         output.write(SCORES.append_column("more", [[1]]), "no table")
     assert [path.read_bytes() for path in sorted(tmp_path.iterdir())] == before
 

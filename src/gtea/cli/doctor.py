@@ -8,11 +8,14 @@ import os
 import platform
 import shutil
 import sys
+import tempfile
 import warnings
+from pathlib import Path
 from typing import Any
 
 import click
 
+from gtea.cli.carriers import on_option
 from gtea.cli.output import json_option
 from gtea.cli.terminal import print_json, say
 from gtea.errors import UsageError
@@ -33,23 +36,49 @@ _OPTIONAL = {
     "polars": ("polars frames in and out", "pip install 'gtea[polars]'"),
     "optuna": ("gtea tune --search tpe", "pip install 'gtea[tune]'"),
     "matplotlib": ("figures", "pip install 'gtea[plots]'"),
+    "ray": ("several machines: --on ray", "pip install 'gtea[ray]'"),
     "tensorboard": ("TensorBoard files of a training", "pip install 'gtea[track]'"),
 }
 
 
 @click.command("doctor")
+@on_option
+@click.option("--store", metavar="STORE", help="With --on: a store that all nodes must be able to read.")
+@click.option("--work", metavar="DIR", help="With --on: a folder that all nodes share.")
 @json_option
-def command(as_json: bool) -> None:
+def command(on: str | None, store: str | None, work: str | None, as_json: bool) -> None:
     """Show versions, threads and optional packages, and how to install what is missing.
 
-    Exit code 1 if a required package is missing or broken.
+    Exit code 1 if a required package is missing or broken. With --on: whether all nodes have the same versions,
+    instruction set and kernels, and access to the store and the shared folder; exit code 1 if not.
     """
+    if on is not None:
+        _examine_nodes(on, store, work, as_json)
+        return
+    if store is not None or work is not None:
+        raise UsageError("--store, --work: only go with --on. Leave them out.")
     facts = _examine()
     if as_json:
         print_json(facts)
     else:
         say(*_lines(facts))
     if any(not part["ok"] for part in facts["core"].values()):
+        raise click.exceptions.Exit(1)
+
+
+def _examine_nodes(on: str, store: str | None, work: str | None, as_json: bool) -> None:
+    """Compare all nodes with this one."""
+    from gtea.cluster.carriers import carrier_of
+    from gtea.cluster.node_check import check_nodes
+
+    with tempfile.TemporaryDirectory(prefix="gtea-") as temporary:
+        nodes = check_nodes(carrier_of(on), Path(work or temporary), None if store is None else Path(store))
+    if as_json:
+        print_json({"nodes": nodes})
+    else:
+        for node in nodes:
+            say(f"{node['host']}: {'; '.join(node['problems']) or 'as this node'}")
+    if any(node["problems"] for node in nodes):
         raise click.exceptions.Exit(1)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from gtea.cli.bars import progress_bar
+from gtea.cli.carriers import on_option, parts_option, work_option
 from gtea.cli.output import cache_option, given, json_option, print_unknown, sampled_option, spreadsheet_option
 from gtea.cli.terminal import cell, print_json, say, warn
 from gtea.cli.train import device_option, unknown_option
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
 @verify_option
 @sampled_option
 @cache_option
+@on_option
+@parts_option
+@work_option
 @spreadsheet_option
 @unknown_option
 @device_option
@@ -64,6 +68,9 @@ def command(
     verify: bool | None,
     sampled: bool,
     cache: str | None,
+    on: str | None,
+    parts: int | None,
+    work: str | None,
     spreadsheet_safe: bool,
     unknown: Literal["error", "skip"],
     device: str,
@@ -83,6 +90,9 @@ def command(
     scores, to scores.changes.parquet or to the table scores_changes: with why (own events, counterparties' events,
     neither), how many new events there are, since when, and with whom.
 
+    With --on, the accounts are scored in parts, by several processes or machines, to the same bytes. Whatever a worker
+    has finished is kept: the same command goes on from there. The scores go to a file, without --since.
+
     Ids and classes are written exactly as they were read, so that the file joins with your own tables. A spreadsheet
     would run one such as =1+1 as a formula: make a file for it with --spreadsheet-safe.
     """
@@ -100,6 +110,12 @@ def command(
         raise UsageError("--since-as-of, --min-change: only go with --since. Leave them out.")
     if accounts is None and pairs is None and given("unknown"):
         raise UsageError("--unknown: only goes with --accounts or --pairs. Leave it out.")
+    if on is None and (given("parts") or given("work")):
+        raise UsageError("--parts, --work: only go with --on. Leave them out.")
+    if on is not None and (sampled or cache is not None or pairs is not None or since is not None):
+        raise UsageError("--on: goes without --pairs, --since, --sampled and --cache. Leave one of them out.")
+    if on is not None and verify is None:
+        verify = False  # every worker checks what it reads of the store, and none of them reads all of it
     # A few accounts read little of a large store.
     check_store(store, verify=accounts is None and pairs is None if verify is None else verify)
     with progress_bar() as progress:
@@ -111,7 +127,21 @@ def command(
             "for_spreadsheets": spreadsheet_safe,
             "device": resolve_device(device),
         }
-        if pairs is None:
+        if on is not None:
+            from gtea.cluster.carriers import carrier_of
+            from gtea.cluster.scoring.part_scores import score_accounts_on
+
+            del asked["options"]
+            asked |= {"prevalence": prevalence, "parts": parts, "work": None if work is None else Path(work)}
+            carrier = carrier_of(on)
+            made = score_accounts_on(
+                carrier, Path(model), Path(store), out, accounts=accounts, progress=progress, **asked
+            )
+            if made is None:
+                say(f"{on}: this job's share is done; another writes {out}")
+                return
+            result = made
+        elif pairs is None:
             asked["prevalence"] = prevalence
             asked["since"] = None if since is None else Since(since, since_as_of, min_change)
             result = score_accounts(Path(model), Path(store), out, accounts=accounts, **asked)

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.features.alternatives import Alternatives
+from gtea.features.neighbour_rows import NeighbourRows
 from gtea.features.removals import Removals
 from gtea.runtime.jit import jit
 from gtea.store.account_keys import keys_of_all, keys_of_nodes
@@ -79,11 +80,11 @@ class NeighbourLabelShares:
     def rows(self, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
         """One row per node; the columns are ``NeighbourLabels.names``."""
         if self._own_weight is not None:
-            return _shares(self._graph, self._node_class, *self._class_weights, nodes, self._own_weight)
+            return _shares_of(self._graph, self._node_class, *self._class_weights, nodes, self._own_weight)
         new = nodes[~self._computed[nodes]]
         if len(new):
             own_weight = np.zeros(len(self._class_weights[-1]), dtype=np.int64)
-            self._rows[new] = _shares(self._graph, self._node_class, *self._class_weights, new, own_weight)
+            self._rows[new] = _shares_of(self._graph, self._node_class, *self._class_weights, new, own_weight)
             # Set after the rows, because other threads read both. If two threads compute the same row, no harm is done.
             self._computed[new] = True
         return self._rows[nodes]
@@ -138,7 +139,7 @@ class NeighbourLabelShares:
         row = np.append(row, np.full(len(accounts.original), -1))
         if partner is None:
             own_weight = np.zeros(len(total), dtype=np.int64)
-            return _shares(accounts.graph, node_class, row, by_class, total, accounts.nodes, own_weight)
+            return _shares_of(accounts.graph, node_class, row, by_class, total, accounts.nodes, own_weight)
         rows, own_weight = [], np.zeros(len(total), dtype=np.int64)
         for i, node in enumerate(accounts.nodes):
             account, other = accounts.original[i], partner.original[i]
@@ -151,8 +152,62 @@ class NeighbourLabelShares:
                 if node_class[account] >= 0:
                     by_class_now[row[other], node_class[account]] -= less
             chosen = accounts.nodes[i : i + 1]
-            rows.append(_shares(accounts.graph, node_class, row, by_class_now, total_now, chosen, own_weight))
+            rows.append(_shares_of(accounts.graph, node_class, row, by_class_now, total_now, chosen, own_weight))
         return np.concatenate(rows)
+
+
+def labelled_nodes(
+    store: Store, labels: NeighbourLabels, nodes: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Those of some nodes that have a label, and the class of each."""
+    classes = _classes_of(keys_of_nodes(store, nodes), labels)
+    return nodes[classes >= 0], classes[classes >= 0]
+
+
+def weights_by_class(
+    view: View, neighbours: NeighbourRows, classes: NDArray[np.int64], num_classes: int, nodes: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The weight of the neighbours of some nodes by class and, last, of all of them.
+
+    Args:
+        classes: The class of each of ``neighbours.nodes``, -1 without a label.
+    """
+    return _weights_by_class(graph_of(view), neighbours.row, neighbours.first_slot, classes, num_classes, nodes)
+
+
+def label_shares(
+    view: View,
+    neighbours: NeighbourRows,
+    classes: NDArray[np.int64],
+    weights: NDArray[np.int64],
+    nodes: NDArray[np.int64],
+    own: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """``NeighbourLabelShares.rows``, given the classes and the ``weights_by_class`` of the nodes' neighbours.
+
+    Args:
+        own: The class of each node, -1 without a label.
+    """
+    # A neighbour without labelled neighbours adds nothing, with a row of zeros as without a row.
+    row = np.where(weights[:, -1] > 0, np.arange(len(weights)), -1)
+    by_class, total = np.ascontiguousarray(weights[:, :-1]), np.ascontiguousarray(weights[:, -1])
+    place, first = neighbours.row, neighbours.first_slot
+    own_weight = np.zeros(len(total), dtype=np.int64)
+    return _shares(graph_of(view), place, first, classes, row, by_class, total, nodes, own, own_weight)
+
+
+def _shares_of(
+    graph: Graph,
+    node_class: NDArray[np.int64],
+    row: NDArray[np.int64],
+    by_class: NDArray[np.int64],
+    total: NDArray[np.int64],
+    nodes: NDArray[np.int64],
+    own_weight: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """The shares of some nodes, with neighbours named by their numbers."""
+    own = node_class[nodes]
+    return _shares(graph, graph.slot_neighbour, 0, node_class, row, by_class, total, nodes, own, own_weight)
 
 
 def _with_room(rows: NDArray[np.int64], length: int) -> NDArray[np.int64]:
@@ -254,16 +309,49 @@ def _weigh_classes(
 
 
 @jit
+def _weights_by_class(
+    graph: Graph,
+    place: NDArray[np.int32],
+    first_slot: int,
+    classes: NDArray[np.int64],
+    num_classes: int,
+    nodes: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    weights = np.zeros((len(nodes), num_classes + 1), dtype=np.int64)
+    for i in range(len(nodes)):
+        start, stop = visible_slots(graph, nodes[i])
+        for slot in range(start, stop):
+            if graph.slot_neighbour[slot] != nodes[i]:
+                weight = _weight(graph, slot)
+                weights[i, num_classes] += weight
+                known = classes[place[slot - first_slot]]
+                if known >= 0:
+                    weights[i, known] += weight
+    return weights
+
+
+@jit
 def _shares(
     graph: Graph,
-    node_class: NDArray[np.int64],
+    place: NDArray[np.int32],
+    first_slot: int,
+    class_of: NDArray[np.int64],
     row: NDArray[np.int64],
     by_class: NDArray[np.int64],
     total: NDArray[np.int64],
     nodes: NDArray[np.int64],
+    own_class: NDArray[np.int64],
     own_weight: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """The ``NeighbourLabels.names`` columns of some nodes. ``own_weight`` is a buffer of zeros as long as ``total``."""
+    """The ``NeighbourLabels.names`` columns of some nodes.
+
+    Args:
+        place: For each slot from ``first_slot`` on the place of its neighbour in ``class_of`` and ``row``.
+        class_of: The class of each neighbour, -1 without a label.
+        row: The row of each neighbour in ``by_class`` and ``total``, -1 without one.
+        own_class: The class of each node.
+        own_weight: A buffer of zeros as long as ``total``. It has zeros again in the end.
+    """
     num_classes = by_class.shape[1]
     rows = np.zeros((len(nodes), 2 * num_classes))
     for i in range(len(nodes)):
@@ -271,26 +359,27 @@ def _shares(
         start, stop = visible_slots(graph, node)
         total_weight = 0
         for slot in range(start, stop):
-            other = graph.slot_neighbour[slot]
-            if other != node:
+            if graph.slot_neighbour[slot] != node:
                 weight = _weight(graph, slot)
                 total_weight += weight
-                if row[other] >= 0:
-                    own_weight[row[other]] += weight  # a directed store has a slot per direction
+                other = row[place[slot - first_slot]]
+                if other >= 0:
+                    own_weight[other] += weight  # a directed store has a slot per direction
         for slot in range(start, stop):
-            other = graph.slot_neighbour[slot]
-            if other == node:
+            if graph.slot_neighbour[slot] == node:
                 continue
             share = _weight(graph, slot) / total_weight
-            if node_class[other] >= 0:
-                rows[i, node_class[other]] += share
-            if row[other] >= 0:
+            known, other = class_of[place[slot - first_slot]], row[place[slot - first_slot]]
+            if known >= 0:
+                rows[i, known] += share
+            if other >= 0:
                 for c in range(num_classes):
-                    others = by_class[row[other], c] - (own_weight[row[other]] if c == node_class[node] else 0)
-                    rows[i, num_classes + c] += share * others / total[row[other]]
+                    others = by_class[other, c] - (own_weight[other] if c == own_class[i] else 0)
+                    rows[i, num_classes + c] += share * others / total[other]
         for slot in range(start, stop):
-            if row[graph.slot_neighbour[slot]] >= 0:
-                own_weight[row[graph.slot_neighbour[slot]]] = 0
+            other = row[place[slot - first_slot]]
+            if other >= 0:
+                own_weight[other] = 0
     return rows
 
 

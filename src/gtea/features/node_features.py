@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +38,8 @@ from gtea.store.view import View
 
 CONTEXT_KINDS: tuple[NodeKind, ...] = ("partners", "rhythm")
 """Features beyond an account's own totals. Their columns come after all others."""
+Statistics = Callable[[NDArray[np.int64]], NDArray[np.float64]]
+"""From nodes to one row each."""
 _UNIT = 2.0**-53
 """Turns 53 random bits into a float in [0, 1)."""
 
@@ -95,7 +98,15 @@ class NodeFeatures:
     The cache is allocated with zeros, and rows that are never requested take no physical memory.
     """
 
-    def __init__(self, view: View, nodes: NodePreprocessing) -> None:
+    def __init__(
+        self, view: View, nodes: NodePreprocessing, partners: Statistics | None = None, *, cached: bool = True
+    ) -> None:
+        """Prepare the features of a view.
+
+        Args:
+            partners: What computes raw partner statistics of nodes; None reads them from the view.
+            cached: Whether ``rows`` keeps what it has computed, in an array as long as all accounts.
+        """
         self._view = view
         self._nodes = nodes
         store = view.store
@@ -107,31 +118,37 @@ class NodeFeatures:
             self._partner_columns = columns_of(
                 partner_statistic_names(store.features), nodes.partners.names, "statistics"
             )
-            self._partners = PartnerStatistics(view)
+            if partners is None:
+                self._partners = PartnerStatistics(view)
+            self._of_partners = partners or self._partners.rows
         if nodes.rhythm:
             self._rhythm = columns_of(rhythm_statistic_names(store.features), nodes.rhythm.names, "statistics")
+        self._cached = cached
         self._make_cache(store.num_nodes)
 
     def renew(self, view: View, changed: NDArray[np.int64]) -> None:
         """Go over to a view with more events. The changed nodes are those that have them, and new ones."""
         self._view = view
-        if self._in_use or view.store.num_nodes > len(self._computed):
+        if self._cached and (self._in_use or view.store.num_nodes > len(self._computed)):
             self._make_cache(2 * view.store.num_nodes)
         if self._nodes.partners:
             self._partners.renew(view, changed)
 
     def _make_cache(self, num_nodes: int) -> None:
-        self._rows = np.zeros((num_nodes, len(self._nodes.names)), dtype=np.float32)
-        self._computed = np.zeros(num_nodes, dtype=bool)
+        num_rows = num_nodes if self._cached else 0
+        self._rows = np.zeros((num_rows, self.width), dtype=np.float32)
+        self._computed = np.zeros(num_rows, dtype=bool)
         self._in_use = False
 
     @property
     def width(self) -> int:
         """The number of features per node."""
-        return self._rows.shape[1]
+        return len(self._nodes.names)
 
     def rows(self, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
         """One row per node; the columns are ``NodePreprocessing.names``."""
+        if not self._cached:
+            return self.compute(nodes)
         self._in_use = True
         new = nodes[~self._computed[nodes]]
         if len(new):
@@ -183,7 +200,7 @@ class NodeFeatures:
                 return self._nodes.statistics.transform(statistics(self._view, nodes)[:, self._statistics])
             case "partners":
                 assert self._nodes.partners is not None
-                return self._nodes.partners.transform(self._partners.rows(nodes)[:, self._partner_columns])
+                return self._nodes.partners.transform(self._of_partners(nodes)[:, self._partner_columns])
             case "rhythm":
                 assert self._nodes.rhythm is not None
                 return self._nodes.rhythm.transform(rhythm_statistics(self._view, nodes)[:, self._rhythm])
@@ -235,9 +252,17 @@ def _normal(state: np.uint64, keys: NDArray[np.uint64], size: int) -> NDArray[np
 class HeadInputs:
     """Computes the inputs that only the head reads: rank inputs and neighbour labels, numbers from 0 to 1."""
 
-    def __init__(self, view: View, ranks: RankScaler | None, labels: NeighbourLabels | None) -> None:
+    def __init__(
+        self, view: View, ranks: RankScaler | None, labels: NeighbourLabels | None, shares: Statistics | None = None
+    ) -> None:
+        """Prepare the inputs of a view.
+
+        Args:
+            shares: What computes the class shares of nodes; None reads them from the view.
+        """
         self._ranks = ranks
-        self._labels = None if labels is None else NeighbourLabelShares(view, labels)
+        self._labels = None if labels is None or shares else NeighbourLabelShares(view, labels)
+        self._shares = shares or (self._labels.rows if self._labels else None)
 
     def renew(self, view: View, changed: NDArray[np.int64]) -> None:
         """Go over to a view with more events; see ``NodeFeatures.renew``."""
@@ -255,7 +280,7 @@ class HeadInputs:
     def label_shares(self, nodes: NDArray[np.int64]) -> NDArray[np.float32] | None:
         """The neighbour label columns alone, which are the last ones; None if the model has none."""
         # Square roots spread out the small shares that hubs contribute.
-        return None if self._labels is None else np.sqrt(self._labels.rows(nodes)).astype(np.float32)
+        return None if self._shares is None else np.sqrt(self._shares(nodes)).astype(np.float32)
 
     def label_shares_in(
         self, accounts: Alternatives | Removals, partner: Alternatives | None = None

@@ -28,11 +28,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.features.alternatives import Alternatives
+from gtea.features.neighbour_rows import NeighbourRows
 from gtea.features.node_blocks import fill_rows, node_threads
 from gtea.features.removals import Removals
 from gtea.features.short_sorts import distinct, sort_both
 from gtea.runtime.jit import jit
 from gtea.store.graph import Graph, graph_of, visible_events, visible_slots
+from gtea.store.store import Store
 from gtea.store.view import View
 
 _SIDES = ("out", "in", "both")
@@ -62,7 +64,7 @@ class PartnerStatistics:
         self._width = len(partner_statistic_names(view.store.features))
         num_nodes = view.store.num_nodes
         # Zeroed memory takes no space before it is written.
-        self._profiles = np.zeros((num_nodes, _MEANS + len(view.store.features)))
+        self._profiles = np.zeros((num_nodes, _profile_width(view.store)))
         self._computed = np.zeros(num_nodes, dtype=np.bool_)
 
     def renew(self, view: View, changed: NDArray[np.int64]) -> None:
@@ -82,7 +84,7 @@ class PartnerStatistics:
         """One row per node; the columns are ``partner_statistic_names(view.store.features)``."""
         threads = node_threads(len(nodes))
         self._describe_partners(np.ascontiguousarray(nodes, dtype=np.int64), threads)
-        fill = partial(_fill, self._graph, self._directed, self._profiles)
+        fill = partial(_fill, self._graph, self._directed, self._graph.slot_neighbour, 0, self._profiles)
         return fill_rows(fill, nodes, self._width, threads)
 
     def rows_without(self, accounts: Removals) -> NDArray[np.float64]:
@@ -103,14 +105,15 @@ class PartnerStatistics:
         """
         self._describe_partners(np.unique(accounts.original), 1)
         if partner is None:
-            fill = partial(_fill, accounts.graph, self._directed, self._profiles)
+            fill = partial(_fill, accounts.graph, self._directed, accounts.graph.slot_neighbour, 0, self._profiles)
             return fill_rows(fill, accounts.nodes, self._width, node_threads(len(accounts.nodes)))
         profiles, rows = self._profiles.copy(), np.zeros((len(accounts.nodes), self._width))
         other = np.zeros((len(rows), profiles.shape[1]))
         _fill_profiles(partner.graph, self._directed, partner.nodes, other)
         for i in range(len(rows)):
             profiles[partner.original[i]] = other[i]
-            _fill(accounts.graph, self._directed, profiles, accounts.nodes[i : i + 1], rows[i : i + 1])
+            some, row = accounts.nodes[i : i + 1], rows[i : i + 1]
+            _fill(accounts.graph, self._directed, accounts.graph.slot_neighbour, 0, profiles, some, row)
         return rows
 
     def _describe_partners(self, nodes: NDArray[np.int64], threads: int) -> None:
@@ -122,6 +125,25 @@ class PartnerStatistics:
             self._profiles[new] = fill_rows(fill, new, self._profiles.shape[1], threads)
             # Set after the profiles, because other threads read both. If two compute the same one, no harm is done.
             self._computed[new] = True
+
+
+def partner_profiles(view: View, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """What the partner statistics of others read of some nodes, one row each."""
+    fill = partial(_fill_profiles, graph_of(view), view.store.directed)
+    return fill_rows(fill, nodes, _profile_width(view.store), node_threads(len(nodes)))
+
+
+def partner_rows(
+    view: View, neighbours: NeighbourRows, profiles: NDArray[np.float64], nodes: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """``PartnerStatistics.rows``, given the profiles of the nodes' neighbours."""
+    fill = partial(_fill, graph_of(view), view.store.directed, neighbours.row, neighbours.first_slot, profiles)
+    width = len(partner_statistic_names(view.store.features))
+    return fill_rows(fill, nodes, width, node_threads(len(nodes)))
+
+
+def _profile_width(store: Store) -> int:
+    return _MEANS + len(store.features)
 
 
 @jit
@@ -179,6 +201,8 @@ def _fill_profiles(graph: Graph, directed: bool, nodes: NDArray[np.int64], rows:
 def _fill(
     graph: Graph,
     directed: bool,
+    row_of_slot: NDArray[np.int32],
+    first_slot: int,
     profiles: NDArray[np.float64],
     nodes: NDArray[np.int64],
     rows: NDArray[np.float64],
@@ -198,6 +222,8 @@ def _fill(
         count = _read(graph, nodes[i], directed, partner, slots, flows)
         if count > 0:
             by_side = rows[i, : 3 * width].reshape(3, width)
+            for k in range(count):
+                partner[k] = row_of_slot[slots[k] - first_slot]
             _fill_sides(partner[:count], flows, profiles, by_side, sums, largest)
             _fill_summary(flows[:count], left, rows[i, 3 * width :])
 
@@ -253,7 +279,7 @@ def _read(
     slots: NDArray[np.int64],
     flows: NDArray[np.float64],
 ) -> int:
-    """Fill the partners of a node and what flows to and from each. Returns the number of partners."""
+    """Fill the partners of a node, a slot of each, and what flows to and from each. Returns the number of partners."""
     start, stop = visible_slots(graph, node)
     length = stop - start
     for i in range(length):
@@ -266,11 +292,12 @@ def _read(
         other = partner[i]
         if other == node:
             continue
+        slot = slots[i]
         if count == 0 or partner[count - 1] != other:
-            partner[count] = other
+            partner[count], slots[count] = other, slot
             flows[count] = 0
             count += 1
-        edge = graph.slot_edge[slots[i]]
+        edge = graph.slot_edge[slot]
         first, end = visible_events(graph, edge)
         sent_when = 0 if graph.edge_a[edge] == node else 1
         for event in range(first, end):

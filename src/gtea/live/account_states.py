@@ -16,14 +16,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, from_numpy
 
-from gtea.live.attention_marks import attended_of, events_of, rows_of, spread
+from gtea.live.attention_marks import attended_of, rows_of, spread
 from gtea.live.growing_array import GrowingArray
 from gtea.live.pair_states import PairStates
 from gtea.nn.batch import Slots
-from gtea.nn.full_graph import AttendedRun, update_targets
+from gtea.nn.full_graph import AttendedRun, LayerPass, update_targets
 from gtea.nn.groups import SegmentGroups
 from gtea.nn.model import GTEA, AggregationLayer
-from gtea.store.graph import Graph
+from gtea.store.graph import Graph, events_of
 
 _MOST_ROWS = 1 << 12
 _MOST_SLOTS = 1 << 16
@@ -46,8 +46,9 @@ class AccountStates:
 
     def __init__(self, gtea: GTEA, pairs: PairStates, d_features: int) -> None:
         self._gtea, self._pairs = gtea, pairs
-        self._layers = [cast(AggregationLayer, layer) for layer in gtea.layers]
-        sizes = [d_features, *(layer.mlp_2.out.out_features for layer in self._layers)]
+        layers = [cast(AggregationLayer, layer) for layer in gtea.layers]
+        sizes = [d_features, *(layer.mlp_2.out.out_features for layer in layers)]
+        self._layers = [LayerPass.of(layer, d_in) for layer, d_in in zip(layers, sizes[:-1], strict=True)]
         self._z = [GrowingArray(np.zeros((0, size), dtype=np.float32)) for size in sizes]
         self._level = GrowingArray(np.zeros(0, dtype=np.uint8))
         self._row_moved = GrowingArray(np.zeros(0, dtype=np.bool_))
@@ -72,7 +73,7 @@ class AccountStates:
 
     def count_all(self, graph: Graph) -> None:
         """Count the events of all accounts."""
-        self._num_events.rows[:] = events_of(graph, len(self._num_events))
+        self._num_events.rows[:] = events_of(graph, np.arange(len(self._num_events)))
 
     def x(self, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
         """The features of some accounts that have been computed."""

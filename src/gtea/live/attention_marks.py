@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.runtime.jit import jit
-from gtea.store.graph import Graph, visible_events, visible_slots
+from gtea.store.graph import Graph, visible_slots
 
 
 @jit
@@ -77,18 +77,6 @@ def mark_partners(graph: Graph, stale: NDArray[np.bool_], nodes: NDArray[np.int6
                 found[count] = other
                 count += 1
     return found[:count]
-
-
-@jit
-def events_of(graph: Graph, num_nodes: int) -> NDArray[np.int64]:
-    """The number of events of each node."""
-    counts = np.zeros(num_nodes, dtype=np.int64)
-    for node in range(num_nodes):
-        start, stop = visible_slots(graph, node)
-        for slot in range(start, stop):
-            first, end = visible_events(graph, graph.slot_edge[slot])
-            counts[node] += end - first
-    return counts
 
 
 @jit

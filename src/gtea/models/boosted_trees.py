@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from torch import Tensor, nn
 
 from gtea.errors import ModelError
-from gtea.runtime.jit import jit
+from gtea.models.tree_sums import TreeArrays, sum_leaves
 
 
 class TabularModel(nn.Module, ABC):
@@ -62,37 +62,6 @@ _MIN_LEAF, _LEAVES_PER_CLASS = 20, 4
 """A leaf holds at least 20 examples or, of few labels, a quarter of the rarest class."""
 
 
-class TreeArrays(NamedTuple):
-    """Trees in the order in which they were fitted, and the nodes of all trees, concatenated."""
-
-    baseline: NDArray[np.float64]
-    """The initial logit of each class, to which the trees add."""
-    tree_root: NDArray[np.int64]
-    tree_class: NDArray[np.int64]
-    """The class whose logit a tree adds to."""
-    node_left: NDArray[np.int64]
-    """The child for values up to the threshold; -1 for a leaf."""
-    node_right: NDArray[np.int64]
-    node_feature: NDArray[np.int64]
-    node_threshold: NDArray[np.float64]
-    node_missing_left: NDArray[np.uint8]
-    """Whether NaN goes left."""
-    node_value: NDArray[np.float64]
-
-    @staticmethod
-    def dtypes() -> dict[str, np.dtype[Any]]:
-        """The dtype of each array."""
-        floats, small = ("baseline", "node_threshold", "node_value"), ("node_missing_left",)
-        kinds = {name: np.dtype(np.int64) for name in TreeArrays._fields}
-        return kinds | dict.fromkeys(floats, np.dtype(np.float64)) | dict.fromkeys(small, np.dtype(np.uint8))
-
-    @staticmethod
-    def empty(num_classes: int) -> TreeArrays:
-        """No trees: every class has logit 0."""
-        nothing = {name: np.zeros(0, dtype) for name, dtype in TreeArrays.dtypes().items()}
-        return TreeArrays(**{**nothing, "baseline": np.zeros(num_classes)})
-
-
 class BoostedTrees(TabularModel):
     """Class logits of rows of features. A class without training examples has logit -inf and probability 0."""
 
@@ -116,7 +85,7 @@ class BoostedTrees(TabularModel):
         # Compiled code does not check bounds.
         assert rows.dim() == 2, "one row per example"
         assert rows.shape[1] == self._d_in, "trees read as many columns as they were fitted to"
-        return torch.from_numpy(_sum_leaves(self._trees(), rows.double().cpu().numpy())).to(rows.device)
+        return torch.from_numpy(sum_leaves(self._trees(), rows.double().cpu().numpy())).to(rows.device)
 
     def _trees(self) -> TreeArrays:
         return TreeArrays(*(getattr(self, name).cpu().numpy() for name in TreeArrays._fields))
@@ -199,22 +168,6 @@ def _as_arrays(baseline: NDArray[np.float64], fitted: list[tuple[Any, NDArray[An
         nodes["missing_go_to_left"].astype(np.uint8),
         nodes["value"].astype(np.float64),
     )
-
-
-@jit
-def _sum_leaves(trees: TreeArrays, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The baseline plus the leaf values of all trees for each row, added in the order in which they were fitted."""
-    sums = np.empty((len(rows), len(trees.baseline)))
-    for i in range(len(rows)):
-        sums[i] = trees.baseline
-        for tree in range(len(trees.tree_class)):
-            node = trees.tree_root[tree]
-            while trees.node_left[node] >= 0:
-                value, missing_left = rows[i, trees.node_feature[node]], trees.node_missing_left[node] == 1
-                left = missing_left if np.isnan(value) else value <= trees.node_threshold[node]
-                node = trees.node_left[node] if left else trees.node_right[node]
-            sums[i, trees.tree_class[tree]] += trees.node_value[node]
-    return sums
 
 
 def _require_valid(trees: TreeArrays, d_in: int, num_classes: int) -> None:

@@ -15,9 +15,9 @@ from torch.overrides import TorchFunctionMode
 
 from gtea.config import InputSpec, config_from_json
 from gtea.errors import ModelError, UsageError
-from gtea.models.boosted_trees import TreeArrays
 from gtea.models.model_folder import SavedModel
 from gtea.models.registry import build_classifier, entry_of
+from gtea.models.tree_sums import TreeArrays
 
 _FILE = "model.safetensors"
 _OLD_BLEND = "blend.weights"

@@ -7,7 +7,6 @@ from torch import Tensor, nn
 
 from gtea.config import InputSpec, ModelConfig
 from gtea.errors import UsageError
-from gtea.features.event_features import SENT
 from gtea.nn.batch import Histories
 from gtea.nn.encoders.lstm import LSTMEncoder
 from gtea.nn.encoders.sequence_encoder import SequenceEncoder
@@ -54,18 +53,6 @@ class EdgeEncoder(nn.Module):
         """e_tilde [num_edges, d_edge] and alpha_tilde [num_edges]."""
         e_tilde, h = self.enc_i.encode_both(self.enc_a, self.e_hat(histories), histories.offset)
         return e_tilde, h @ self.a
-
-    def encode_both_ends(self, histories: Histories) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """e_tilde and alpha_tilde from the given end, then both from the other end, which flips the sign of SENT.
-
-        For models in eval mode: there are no gradients.
-        """
-        d_time = 0 if self.time2vec is None else len(self.time2vec.omega)
-        e_hat = self.e_hat(histories)
-        e_tilde, h, e_tilde_other, h_other = self.enc_i.encode_both_mirrored(
-            self.enc_a, e_hat, histories.offset, d_time + SENT
-        )
-        return e_tilde, h @ self.a, e_tilde_other, h_other @ self.a
 
     def embed(self, histories: Histories) -> Tensor:
         """e_tilde alone, for callers that do not need the attention logit."""

@@ -20,8 +20,9 @@ runs (``sum_first_layer``), in any parts: neither e_tilde nor the nodes L hops a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import torch
 from torch import Tensor
@@ -33,8 +34,10 @@ from gtea.nn.kernels import kernels_for
 from gtea.nn.linear import MLP
 from gtea.nn.model import GTEA, AggregationLayer
 from gtea.nn.segments import segment_sum
-from gtea.runtime.parallel import parallel_map
+from gtea.runtime.parallel import one_thread, parallel_map
 
+_NODES_PER_BLOCK = 1 << 12
+"""How many nodes W_z z_v + b_1 is computed of at a time."""
 _CHUNK = 1 << 13
 """How many slots are processed at a time without the kernels: their hidden units fit into the processor's cache."""
 
@@ -65,7 +68,18 @@ class SummedRun:
         return SummedRun(self.targets, self.s + other.s, self.weight + other.weight)
 
 
+@dataclass(frozen=True)
+class PiecedRun:
+    """A single target with so many slots that they are held and summed up in pieces."""
+
+    targets: range
+    pieces: tuple[AttendedRun, ...]
+    """In the order of its slots. Their sums are added up in float64, one after the other, wherever they were made."""
+
+
 Run = AttendedRun | SummedRun
+HeldRun = AttendedRun | PiecedRun
+"""A run whose slots are held, as long as all layers run."""
 
 
 @torch.inference_mode()
@@ -89,17 +103,20 @@ def attended_run(targets: range, slots: Slots, e_tilde: Tensor) -> AttendedRun:
 @torch.inference_mode()
 def sum_first_layer(model: GTEA, x: Tensor, run: AttendedRun) -> SummedRun:
     """Sum up the neighbours of a run for the first layer; ``x`` has their features, by ``run.slots.neighbour``."""
-    layer = model.layers[0]
-    assert isinstance(layer, AggregationLayer)
-    w_z, w_e = _split(layer.mlp_1, x.shape[1])
-    from_node = torch.addmm(layer.mlp_1.into.bias, model.initial_embeddings(x), w_z.T)
-    s, weight = _sums(from_node, w_e, run, _CHUNK)
+    layer = layer_pass(model, 0, x.shape[1])
+    s, weight = layer.sums(layer.from_nodes(model.initial_embeddings(x)), run)
     return SummedRun(run.targets, s.double(), weight.double())
 
 
 @torch.inference_mode()
 def aggregate_graph(
-    model: GTEA, x: Tensor, runs: Sequence[Run], num_within: Sequence[int], *, part: int = _CHUNK
+    model: GTEA,
+    x: Tensor,
+    runs: Sequence[Run | PiecedRun],
+    num_within: Sequence[int],
+    *,
+    part: int = _CHUNK,
+    block: int = _NODES_PER_BLOCK,
 ) -> Tensor:
     """The embeddings of the first ``num_within[0]`` nodes: ``GTEA.aggregate``, run by run.
 
@@ -109,21 +126,88 @@ def aggregate_graph(
             first layer may update the targets of a summed run.
         num_within: As in a batch; ``[num_nodes] * (num_layers + 1)`` for a whole graph.
         part: How many slots are processed at a time without the kernels.
+        block: How many nodes are read at a time. It may change the last bits of a result.
     """
     z_0, buffer = model.initial_embeddings(x), x.new_empty(0)
     z = z_0
-    for layer, num_targets in zip(model.layers, reversed(num_within[:-1]), strict=True):
-        assert isinstance(layer, AggregationLayer)
+    for depth, num_targets in enumerate(reversed(num_within[:-1])):
+        layer = layer_pass(model, depth, z.shape[1])
         layer_runs = [run for run in runs if run.targets.stop <= num_targets]
-        buffer = buffer[: len(z)] if len(buffer) else x.new_empty(len(z), layer.mlp_1.into.out_features)
-        z_new = x.new_empty(num_targets, layer.mlp_2.out.out_features) if z is z_0 else z[:num_targets]
-        _update(layer, z, layer_runs, part, buffer, z_new)
+        buffer = buffer[: len(z)] if len(buffer) else x.new_empty(len(z), layer.d_hidden)
+        z_new = x.new_empty(num_targets, layer.d_out) if z is z_0 else z[:num_targets]
+        _update(layer, z, layer_runs, part, block, buffer, z_new)
         z = z_new
     return z
 
 
+@dataclass(frozen=True)
+class LayerPass:
+    """The weights of a layer, arranged as in the text above."""
+
+    layer: AggregationLayer
+    w_z: Tensor
+    w_e: Tensor
+    w_own: Tensor
+    w_sum: Tensor
+    b_sum: Tensor
+
+    @staticmethod
+    def of(layer: AggregationLayer, d_in: int) -> LayerPass:
+        """Arrange the weights of a layer; ``d_in`` is the width of its z."""
+        (w_z, w_e), (w_own, w_nbr) = _split(layer.mlp_1, d_in), _split(layer.mlp_2, d_in)
+        with torch.inference_mode(), one_thread():
+            first = layer.mlp_1.out
+            return LayerPass(layer, w_z, w_e, w_own, w_nbr @ first.weight, w_nbr @ first.bias)
+
+    @property
+    def d_hidden(self) -> int:
+        """The width of W_z z + b_1."""
+        return self.layer.mlp_1.into.out_features
+
+    @property
+    def d_out(self) -> int:
+        """The width of z'."""
+        return self.layer.mlp_2.out.out_features
+
+    @torch.inference_mode()
+    def from_nodes(self, z: Tensor, out: Tensor | None = None) -> Tensor:
+        """W_z z + b_1 of some nodes: all that others read of them."""
+        return torch.addmm(self.layer.mlp_1.into.bias, z, self.w_z.T, out=out)
+
+    @torch.inference_mode()
+    def sums(self, from_node: Tensor, run: Run | PiecedRun, part: int = _CHUNK) -> tuple[Tensor, Tensor]:
+        """The sums s and w of each target of a run; ``from_node`` is indexed by ``run.slots.neighbour``."""
+        if isinstance(run, SummedRun):
+            return run.s.to(from_node.dtype), run.weight.to(from_node.dtype)
+        if isinstance(run, PiecedRun):
+            total = summed_pieces(run.targets, (self.sums(from_node, piece, part) for piece in run.pieces))
+            return self.sums(from_node, total)
+        weight = segment_sum(run.slots.alpha, run.slots.target, len(run.targets)).to(from_node.device)
+        return _sum_relu(from_node, self.w_e, run, part), weight
+
+    @torch.inference_mode()
+    def renew(self, z: Tensor, s: Tensor, weight: Tensor, out: Tensor | None = None) -> Tensor:
+        """Z' of the targets of a run, from their own z and the sums over their neighbours."""
+        second = self.layer.mlp_2
+        hidden = linear(z, self.w_own, second.into.bias).addmm_(s, self.w_sum.T)
+        return torch.addmm(second.out.bias, hidden.addr_(weight, self.b_sum).relu_(), second.out.weight.T, out=out)
+
+
+def layer_pass(model: GTEA, depth: int, d_in: int) -> LayerPass:
+    """One of the layers, counted from the first to run; ``d_in`` is the width of its z."""
+    layer = model.layers[depth]
+    assert isinstance(layer, AggregationLayer)
+    return LayerPass.of(layer, d_in)
+
+
+def summed_pieces(targets: range, sums: Iterable[tuple[Tensor, Tensor]]) -> SummedRun:
+    """The sums of a pieced run, given those of its pieces in order."""
+    each = [SummedRun(targets, s.double(), weight.double()) for s, weight in sums]
+    return reduce(SummedRun.plus, each)
+
+
 @torch.inference_mode()
-def update_targets(layer: AggregationLayer, z_own: Tensor, z_near: Tensor, runs: Sequence[AttendedRun]) -> Tensor:
+def update_targets(layer: LayerPass, z_own: Tensor, z_near: Tensor, runs: Sequence[AttendedRun]) -> Tensor:
     """Eq. 6 and 7 for some targets.
 
     Args:
@@ -131,34 +215,30 @@ def update_targets(layer: AggregationLayer, z_own: Tensor, z_near: Tensor, runs:
         z_near: The embeddings of the nodes that ``slots.neighbour`` of the runs names.
         runs: The attended slots in parts, each with ``range(num_targets)`` as targets. A hub may be in many parts.
     """
-    first, second = layer.mlp_1, layer.mlp_2
-    (w_z, w_e), (w_own, w_nbr) = _split(first, z_own.shape[1]), _split(second, z_own.shape[1])
-    from_node = torch.addmm(first.into.bias, z_near, w_z.T)
-    hidden = linear(z_own, w_own, second.into.bias)
-    if runs:
-        sums = [_sums(from_node, w_e, run, _CHUNK) for run in runs]
-        s, weight = (
-            sums[0] if len(sums) == 1 else (sum(part.double() for part in parts) for parts in zip(*sums, strict=True))
-        )
-        hidden.addmm_(s.to(hidden.dtype), (w_nbr @ first.out.weight).T)
-        hidden.addr_(weight.to(hidden.dtype), w_nbr @ first.out.bias)
-    return torch.addmm(second.out.bias, hidden.relu_(), second.out.weight.T)
+    targets, from_node = range(len(z_own)), layer.from_nodes(z_near)
+    run: Run = SummedRun(targets, z_own.new_zeros(len(z_own), layer.d_hidden), z_own.new_zeros(len(z_own)))
+    if len(runs) == 1:
+        run = runs[0]
+    elif runs:
+        run = summed_pieces(targets, (layer.sums(from_node, part) for part in runs))
+    return layer.renew(z_own, *layer.sums(from_node, run))
 
 
-def _update(layer: AggregationLayer, z: Tensor, runs: Sequence[Run], part: int, buffer: Tensor, z_new: Tensor) -> None:
+def _update(
+    layer: LayerPass, z: Tensor, runs: Sequence[Run | PiecedRun], part: int, block: int, buffer: Tensor, z_new: Tensor
+) -> None:
     """Write Eq. 6 and 7 for the targets of the runs to ``z_new``, which may be z. ``buffer`` holds W_z z + b_1."""
-    first, second = layer.mlp_1, layer.mlp_2
-    (w_z, w_e), (w_own, w_nbr) = _split(first, z.shape[1]), _split(second, z.shape[1])
-    w_sum, b_sum = w_nbr @ first.out.weight, w_nbr @ first.out.bias
-    from_node = torch.addmm(first.into.bias, z, w_z.T, out=buffer)
 
-    @torch.inference_mode()
-    def update(run: Run) -> None:
+    def read(first: int) -> None:
+        rows = slice(first, first + block)
+        layer.from_nodes(z[rows], out=buffer[rows])
+
+    def update(run: Run | PiecedRun) -> None:
         rows = slice(run.targets.start, run.targets.stop)
-        s, weight = _sums(from_node, w_e, run, part)
-        hidden = linear(z[rows], w_own, second.into.bias).addmm_(s, w_sum.T)
-        torch.addmm(second.out.bias, hidden.addr_(weight, b_sum).relu_(), second.out.weight.T, out=z_new[rows])
+        layer.renew(z[rows], *layer.sums(buffer, run, part), out=z_new[rows])
 
+    for _ in parallel_map(read, range(0, len(z), block), z.device):
+        pass
     for _ in parallel_map(update, runs, z.device):
         pass
 
@@ -166,14 +246,6 @@ def _update(layer: AggregationLayer, z: Tensor, runs: Sequence[Run], part: int, 
 def _split(mlp: MLP, d_in: int) -> tuple[Tensor, Tensor]:
     """The weights of an MLP's first map: of the first ``d_in`` inputs and of the others."""
     return mlp.into.weight[:, :d_in], mlp.into.weight[:, d_in:]
-
-
-def _sums(from_node: Tensor, w_e: Tensor, run: Run, part: int) -> tuple[Tensor, Tensor]:
-    """The sums s and w of each target."""
-    if isinstance(run, SummedRun):
-        return run.s.to(from_node.dtype), run.weight.to(from_node.dtype)
-    weight = segment_sum(run.slots.alpha, run.slots.target, len(run.targets)).to(from_node.device)
-    return _sum_relu(from_node, w_e, run, part), weight
 
 
 def _sum_relu(from_node: Tensor, w_e: Tensor, run: AttendedRun, part: int) -> Tensor:

@@ -28,11 +28,15 @@ _NAME_PART = 48
 
 
 @contextlib.contextmanager
-def atomic_write(path: Path) -> Iterator[BinaryIO]:
+def atomic_write(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
     """Yield a stream whose content replaces the file in one step when the body finishes.
 
     If the body fails, the old file is left unchanged. The new file has the permissions of the old one. A link is
     replaced, and what it points to is left unchanged.
+
+    Args:
+        durable: Whether the content is on disk in the end. Else a power failure may leave a file that is cut: for files
+            whose readers check a digest, and make them again.
     """
     with _draft(path, _new_file) as (draft, handle):
         if path.exists() and not path.is_file():
@@ -41,9 +45,11 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
         with os.fdopen(handle, "wb", closefd=False) as stream:
             yield stream
             stream.flush()
-            os.fsync(handle)
+            if durable:
+                os.fsync(handle)
         draft.replace(path)
-        sync_folder(path.parent)
+        if durable:
+            sync_folder(path.parent)
 
 
 @contextlib.contextmanager

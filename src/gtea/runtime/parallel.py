@@ -1,12 +1,14 @@
 """Process the parts of a graph in parallel threads, one part per thread.
 
 By default torch splits each operation among its threads and synchronises them after every operation. With many
-independent parts it is faster to give each thread a part of its own. The result of a part doesn't depend on the number
-of threads.
+independent parts it is faster to give each thread a part of its own. How many threads share a product may decide its
+last bit. So a part is always computed by one thread, even if it is the only one, and its bytes don't depend on the
+number of threads.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -23,13 +25,31 @@ def parallel_map(work: Callable[[Item], Result], items: Sequence[Item], device: 
     During the iteration, torch operations use one thread each in the whole process. When the iteration ends, normally
     or by an exception, all threads are joined and torch's number of threads is restored.
     """
-    num_threads = torch.get_num_threads()
-    if device.type != "cpu" or num_threads == 1 or len(items) < num_threads:
+    if device.type != "cpu":
         yield from map(work, items)
         return
-    pool = ThreadPoolExecutor(num_threads, "gtea-part", initializer=torch.set_num_threads, initargs=(1,))
+    num_threads = min(torch.get_num_threads(), len(items))
+    if num_threads <= 1:
+        for item in items:
+            # Only while the part is computed: between two parts the caller has its threads back.
+            with one_thread():
+                result = work(item)
+            yield result
+        return
+    with one_thread():
+        pool = ThreadPoolExecutor(num_threads, "gtea-part", initializer=torch.set_num_threads, initargs=(1,))
+        try:
+            yield from pool.map(work, items)
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Let each operation of torch use one thread while the body runs."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
     try:
-        yield from pool.map(work, items)
+        yield
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-        torch.set_num_threads(num_threads)
+        torch.set_num_threads(before)

@@ -2,14 +2,13 @@
 
 A slot is an edge as seen from one of its ends. Nodes are in the order of their discovery, as in ``gtea.nn.batch``.
 Each node is expanded once, so no slot appears twice. The full subgraph of all nodes is the whole graph, in the store's
-order. It costs one visit per slot, and nothing is random. ``slots_by_edge`` groups slots by edge, so that both slots of
-an edge can be read and encoded together.
+order. It costs one visit per slot, and nothing is random.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,16 +57,6 @@ class SampledSubgraph:
     """[num_edges]: the node number of the end from which the edge is seen."""
 
 
-class EdgeSlots(NamedTuple):
-    """The one or two slots of each edge, as indices into a list of slots."""
-
-    edge: NDArray[np.int64]
-    """Edge numbers in the store, ascending."""
-    first: NDArray[np.int64]
-    second: NDArray[np.int64]
-    """-1 if the list has one slot of the edge: the other end is not a target, or both ends are the same node."""
-
-
 def full_subgraph(graph: Graph, seeds: NDArray[np.integer[Any]], num_hops: int) -> FullSubgraph:
     """The full subgraph of some seeds before the cut.
 
@@ -94,18 +83,6 @@ def full_subgraph(graph: Graph, seeds: NDArray[np.integer[Any]], num_hops: int) 
     degree, neighbour, slot = (np.concatenate(parts) for parts in zip(*hops, strict=True))
     offset = np.concatenate([[0], np.cumsum(degree)])
     return FullSubgraph(tuple(within[1:]), nodes[: within[-1]].copy(), offset, neighbour, slot)
-
-
-def slots_by_edge(edge: NDArray[np.int64], num_edges: int) -> EdgeSlots:
-    """Group slots by edge, in time and memory proportional to the number of edges in the store.
-
-    Args:
-        edge: The edge number of each slot; none appears more than twice.
-        num_edges: The number of edges in the store.
-    """
-    first, second = _slots_by_edge(edge, num_edges)
-    found = np.flatnonzero(first >= 0)
-    return EdgeSlots(found, first[found], second[found])
 
 
 def _whole_graph(graph: Graph, degree: NDArray[np.int64], num_hops: int) -> FullSubgraph:
@@ -159,14 +136,3 @@ def _expand(
             neighbour[count], slots[count] = position[node] - 1, slot
             count += 1
     return degree, neighbour, slots, num_nodes
-
-
-@jit
-def _slots_by_edge(edge: NDArray[np.int64], num_edges: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    first, second = np.full(num_edges, -1, dtype=np.int64), np.full(num_edges, -1, dtype=np.int64)
-    for i in range(len(edge)):
-        if first[edge[i]] < 0:
-            first[edge[i]] = i
-        else:
-            second[edge[i]] = i
-    return first, second

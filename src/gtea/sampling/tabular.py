@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gtea.features.node_features import HeadInputs, NodeFeatures
+from gtea.features.node_features import HeadInputs, NodeFeatures, Statistics
 from gtea.features.pair_statistics import time_since_last_event
 from gtea.features.preprocessing import Preprocessing
 from gtea.store.view import View
@@ -18,20 +18,29 @@ from gtea.store.view import View
 class NodeRows:
     """What trees read of each account: node features and neighbour labels, [num_seeds, d_tree_inputs]."""
 
-    def __init__(self, view: View, preprocessing: Preprocessing, *, cached: bool = True) -> None:
+    def __init__(
+        self,
+        view: View,
+        preprocessing: Preprocessing,
+        *,
+        cached: bool = True,
+        partners: Statistics | None = None,
+        shares: Statistics | None = None,
+    ) -> None:
         """Prepare the features of a view.
 
         Args:
             cached: Keep rows for later batches. Not needed if each account is read once.
+            partners: What computes raw partner statistics of nodes; None reads them from the view.
+            shares: What computes neighbour labels of nodes; None reads them from the view.
         """
-        self._nodes = NodeFeatures(view, preprocessing.tree_nodes or preprocessing.nodes)
-        self._cached = cached
-        self._head_inputs = HeadInputs(view, preprocessing.rank_inputs, preprocessing.neighbour_labels)
+        self._nodes = NodeFeatures(view, preprocessing.tree_nodes or preprocessing.nodes, partners, cached=cached)
+        self._head_inputs = HeadInputs(view, preprocessing.rank_inputs, preprocessing.neighbour_labels, shares)
 
     def batch(self, seeds: NDArray[np.integer[Any]], epoch: int = 0) -> Tensor:
         """One row per account, the same in every epoch."""
         nodes = np.asarray(seeds, dtype=np.int64)
-        features = self._nodes.rows(nodes) if self._cached else self._nodes.compute(nodes)
+        features = self._nodes.rows(nodes)
         shares = self._head_inputs.label_shares(nodes)
         return torch.from_numpy(features if shares is None else np.concatenate([features, shares], axis=1))
 

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gtea.features.node_features import NodeFeatures
+from gtea.features.node_features import NodeFeatures, Statistics
 from gtea.features.preprocessing import Preprocessing
 from gtea.runtime.parallel import parallel_map
 from gtea.runtime.progress import Progress, no_progress
@@ -25,9 +25,14 @@ _MANY_SLOTS = 64
 class Descriptions:
     """Describes the nodes of one view."""
 
-    def __init__(self, view: View, preprocessing: Preprocessing) -> None:
+    def __init__(self, view: View, preprocessing: Preprocessing, partners: Statistics | None = None) -> None:
+        """Prepare the features of a view.
+
+        Args:
+            partners: What computes raw partner statistics of nodes; None reads them from the view.
+        """
         self._offset = view.arrays.node_offset
-        self._features = NodeFeatures(view, preprocessing.nodes)
+        self._features = NodeFeatures(view, preprocessing.nodes, partners, cached=False)
         self._kept: dict[int, NDArray[np.float32]] = {}
 
     def rows(self, nodes: NDArray[np.int64]) -> Tensor:

@@ -17,7 +17,7 @@ from gtea.nn.batch import Histories
 from gtea.nn.edge_encoder import EdgeEncoder
 from gtea.runtime.parallel import parallel_map
 from gtea.sampling.collate import HistoryReader
-from gtea.sampling.subgraph import EdgeSlots
+from gtea.store.graph import Graph
 
 _MAX_SLOTS = 1 << 13
 _MAX_EVENTS = 1 << 16
@@ -40,11 +40,6 @@ class EdgeRows:
         dtype = encoder.a.dtype
         return EdgeRows(torch.empty(num_slots, encoder.d_edge, dtype=dtype), torch.empty(num_slots, dtype=dtype))
 
-    def put(self, places: NDArray[np.int64], e_tilde: Tensor, alpha_tilde: Tensor) -> None:
-        """Set the rows of some slots."""
-        self.e_tilde.numpy()[places] = e_tilde.cpu().numpy()
-        self.alpha_tilde.numpy()[places] = alpha_tilde.cpu().numpy()
-
 
 class EdgePass:
     """Encodes slots of one view with one encoder."""
@@ -61,7 +56,12 @@ class EdgePass:
         self.encoder = encoder
         self.max_slots, self.max_events = max_slots, max_events
         self._reader = reader
-        self._device = device
+        self.device = device
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of the view."""
+        return self._reader.graph
 
     def num_events(self, slot: NDArray[np.int64]) -> NDArray[np.int64]:
         """The length of each slot's history."""
@@ -79,29 +79,6 @@ class EdgePass:
         self._fill((rows.e_tilde, rows.alpha_tilde), self.encoder, slot, seen_from, listener)
         return rows
 
-    def encode_both_ends(self, edges: EdgeSlots, seen_from: NDArray[np.int64], listener: ShareListener) -> EdgeRows:
-        """The rows that ``encode`` gives, but each edge is read once for both of its slots."""
-        rows = EdgeRows.empty(len(seen_from), self.encoder)
-        max_edges = max(self.max_slots // 2, 1)
-        starts = batch_starts(self._reader.num_events(edges.edge), max_edges, self.max_events // 2)
-
-        @torch.inference_mode()
-        def fill(batch: int) -> int:
-            edge, first, second = (column[starts[batch] : starts[batch + 1]] for column in edges)
-            histories = self._reader.read(edge, seen_from[first]).to(self._device)
-            e_first, alpha_first, e_second, alpha_second = self.encoder.encode_both_ends(histories)
-            rows.put(first, e_first, alpha_first)
-            wanted = second >= 0
-            if wanted.all():
-                rows.put(second, e_second, alpha_second)
-            else:
-                rows.put(second[wanted], e_second[wanted], alpha_second[wanted])
-            return int(starts[batch + 1])
-
-        for done in parallel_map(fill, range(len(starts) - 1), self._device):
-            listener(done / len(edges.edge))
-        return rows
-
     def weigh(self, slot: NDArray[np.int64], seen_from: NDArray[np.int64], listener: ShareListener) -> Tensor:
         """alpha_tilde alone."""
         alpha_tilde = torch.empty(len(slot), dtype=self.encoder.a.dtype)
@@ -117,7 +94,7 @@ class EdgePass:
         return e_tilde
 
     def _read(self, slot: NDArray[np.int64], seen_from: NDArray[np.int64]) -> Histories:
-        return self._reader.read(self._reader.graph.slot_edge[slot], seen_from).to(self._device)
+        return self._reader.read(self._reader.graph.slot_edge[slot], seen_from).to(self.device)
 
     def _fill(
         self,
@@ -136,7 +113,7 @@ class EdgePass:
                 column[some] = rows.cpu()
             return some.stop
 
-        for done in parallel_map(fill, range(len(starts) - 1), self._device):
+        for done in parallel_map(fill, range(len(starts) - 1), self.device):
             listener(done / len(slot))
 
 

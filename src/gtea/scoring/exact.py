@@ -3,13 +3,13 @@
 An edge's embedding and attention logit do not depend on the layer (Algorithm 2). So each slot is encoded once, and then
 L layers run over the slots to which attention gives a weight.
 
-The search goes outwards from the requested accounts, hop by hop, and follows only the neighbours to which attention
-gives a weight: whatever lies beyond the others is multiplied by zero. Targets are processed in runs, each by one
-thread: its slots are encoded and weighed, and those of weight zero are dropped. Accounts L hops away are read by the
-first layer alone, so the outermost targets are summed up at once, a batch at a time, and nothing of their neighbours is
-kept. Memory holds d_edge numbers for each slot within L - 1 hops that is left, a few times d_node for each node there,
-and some numbers per slot while a hub is weighed. Where most accounts are requested and all encodings fit into memory,
-it is faster to read each edge once for both of its slots and to weigh afterwards.
+If most accounts are requested, all accounts are embedded, block by block (``gtea.scoring.account_blocks``). Else the
+search goes outwards from the requested accounts, hop by hop, and follows only the neighbours to which attention gives a
+weight: whatever lies beyond the others is multiplied by zero. Targets are processed in runs, each by one thread: its
+slots are encoded and weighed, and those of weight zero are dropped. Accounts L hops away are read by the first layer
+alone, so the outermost targets are summed up at once, a batch at a time, and nothing of their neighbours is kept.
+Memory holds d_edge numbers for each slot within L - 1 hops that is left, a few times d_node for each node there, and
+some numbers per slot while a hub is weighed.
 
 Nothing at or after the cut may decide anything, not even how accounts are grouped: another grouping can change the last
 bit of a sum. Accounts without an event before the cut are therefore embedded apart from the others, in blocks of a
@@ -19,7 +19,7 @@ fixed size. How many of them there are depends on what came later.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial, reduce
 from typing import NamedTuple
@@ -31,6 +31,7 @@ from torch import Tensor
 
 from gtea.config import RunConfig
 from gtea.errors import UsageError
+from gtea.features.node_features import Statistics
 from gtea.features.preprocessing import Preprocessing
 from gtea.models.model_folder import SavedModel
 from gtea.nn.batch import Slots
@@ -39,20 +40,26 @@ from gtea.nn.model import GTEA
 from gtea.runtime.parallel import parallel_map
 from gtea.runtime.progress import Progress, no_progress
 from gtea.sampling.collate import HistoryReader
-from gtea.sampling.subgraph import FullSubgraph, degrees, full_subgraph, slots_by_edge
+from gtea.sampling.subgraph import FullSubgraph, full_subgraph
+from gtea.scoring.account_blocks import (
+    AccountBlocks,
+    ActiveAccounts,
+    block_starts,
+    is_most,
+    renumbered,
+    target_runs,
+)
 from gtea.scoring.attended_subgraph import AttendedSubgraph
 from gtea.scoring.descriptions import Descriptions
 from gtea.scoring.edge_cache import EdgeCache, edge_cache
 from gtea.scoring.edge_pass import EdgePass, EdgeRows, batch_starts
-from gtea.scoring.options import ScoringOptions
+from gtea.scoring.options import EXACT, Grain, ScoringOptions
 from gtea.store.view import View
 
 _ROWS_AT_A_TIME = 1 << 13
-ISOLATED_BLOCK = 256
+_ROWS_TO_ANSWER = 1 << 14
+_ISOLATED_BLOCK = 256
 """Accounts without an event before the cut are embedded in blocks of this size."""
-_BYTES_IN_MEMORY = 1 << 32
-"""How many bytes of encodings may be held before attention has dropped slots."""
-
 _Finish = Callable[[AttendedRun], Run]
 """What becomes of a run as soon as it is attended."""
 
@@ -62,6 +69,10 @@ class Embedded(NamedTuple):
 
     z: Tensor  # [num_nodes, d_node]
     x: Tensor  # [num_nodes, d_node_features]
+    starts: NDArray[np.int64]
+    """Where each block of rows starts that the head must answer at once, and last the number of rows."""
+    fill_up: int = 0
+    """To how many rows a block is filled up before the head answers; 0 if it is answered as it is."""
 
 
 class ExactEmbedder:
@@ -77,15 +88,23 @@ class ExactEmbedder:
         *,
         cache: EdgeCache | None = None,
         progress: Progress = no_progress,
+        grain: Grain = EXACT.grain,
+        partners: Statistics | None = None,
     ) -> None:
+        """Prepare to embed.
+
+        Args:
+            partners: What computes raw partner statistics of nodes; None reads them from the view.
+        """
         self._gtea = gtea.eval()
         self._view = view
         self._device = device
         self._cache = cache
         self._progress = progress
+        self._grain = grain
         self._num_hops = config.model.num_layers
         self._reader = HistoryReader(view, preprocessing, config.sampling.max_events)
-        self._descriptions = Descriptions(view, preprocessing)
+        self._descriptions = Descriptions(view, preprocessing, partners)
         self._edges = EdgePass(gtea.edge_encoder, self._reader, device)
 
     def embed(self, nodes: NDArray[np.int64]) -> Tensor:
@@ -100,20 +119,36 @@ class ExactEmbedder:
         if active.all():
             return self._embed_active(nodes)
         if not active.any():
-            return self._embed_isolated(nodes)
-        parts = [self._embed_active(nodes[active]), self._embed_isolated(nodes[~active])]
+            return self.embed_isolated(nodes)
+        parts = [self._embed_active(nodes[active]), self.embed_isolated(nodes[~active])]
         order = torch.from_numpy(np.argsort(np.argsort(~active, kind="stable"), kind="stable")).to(self._device)
-        return Embedded(*(torch.cat(columns)[order] for columns in zip(*parts, strict=True)))
+        z, x = (torch.cat(columns)[order] for columns in ([each.z for each in parts], [each.x for each in parts]))
+        return Embedded(z, x, _starts(len(nodes), _ROWS_TO_ANSWER))
 
     def _embed_active(self, nodes: NDArray[np.int64]) -> Embedded:
-        if self._cache is None and self._reads_both_ends(nodes):
-            subgraph = full_subgraph(self._reader.graph, nodes, self._num_hops)
-            reached, num_within, runs = subgraph.nodes, subgraph.num_within, self._both_ends(subgraph)
-        else:
-            reached, num_within, runs = self._outwards(nodes)
+        if self._cache is None:
+            everybody = ActiveAccounts.of(self._view, np.arange(self._view.store.num_nodes))
+            if is_most(len(nodes), len(everybody.nodes)):
+                return self._embed_all(everybody, nodes)
+        reached, num_within, runs = self._outwards(nodes)
         x = self._describe(reached)
         self._progress("aggregating", None)
-        return Embedded(aggregate_graph(self._gtea, x, runs, num_within), x[: len(nodes)])
+        z = aggregate_graph(self._gtea, x, runs, num_within)
+        return Embedded(z, x[: len(nodes)], _starts(len(nodes), _ROWS_TO_ANSWER))
+
+    def _embed_all(self, everybody: ActiveAccounts, nodes: NDArray[np.int64]) -> Embedded:
+        """Embed all active accounts in blocks, whichever of them are requested: then the bytes are always the same."""
+        blocks = AccountBlocks(self._gtea, self._edges, self._reader.graph, self._grain)
+        place = np.zeros(self._view.store.num_nodes, dtype=np.int32)
+        place[everybody.nodes] = np.arange(len(everybody.nodes))
+        runs = blocks.runs(everybody, partial(self._progress, "encoding edges"))
+        local = [renumbered(run, place) for run in runs]
+        x = self._describe(everybody.nodes)
+        self._progress("aggregating", None)
+        z = aggregate_graph(self._gtea, x, local, [len(x)] * (self._num_hops + 1), block=self._grain.accounts)
+        rows = place[nodes].astype(np.int64)
+        chosen = torch.from_numpy(rows).to(self._device)
+        return Embedded(z[chosen], x[chosen], block_starts(rows, self._grain))
 
     def _outwards(self, seeds: NDArray[np.int64]) -> tuple[NDArray[np.int64], tuple[int, ...], list[Run]]:
         """The nodes that attention reaches, their ``num_within``, and their runs.
@@ -127,17 +162,19 @@ class ExactEmbedder:
             runs += subgraph.follow(ring, attended)
         return subgraph.nodes, subgraph.num_within, runs
 
-    def _embed_isolated(self, nodes: NDArray[np.int64]) -> Embedded:
+    def embed_isolated(self, nodes: NDArray[np.int64]) -> Embedded:
         """Embed nodes without neighbours, in blocks that are filled up by repeating a node."""
-        padded = np.resize(nodes, -(-len(nodes) // ISOLATED_BLOCK) * ISOLATED_BLOCK)
+        padded = np.resize(nodes, -(-len(nodes) // _ISOLATED_BLOCK) * _ISOLATED_BLOCK)
         x = self._describe(padded)
         none = torch.empty(0, dtype=torch.int64)
         slots = Slots(none, none, none, torch.empty(0, dtype=x.dtype))
-        run = attended_run(range(ISOLATED_BLOCK), slots, torch.empty(0, self._edges.encoder.d_edge, dtype=x.dtype))
-        within = [ISOLATED_BLOCK] * (self._num_hops + 1)
-        blocks = range(0, len(padded), ISOLATED_BLOCK)
-        z = [aggregate_graph(self._gtea, x[first : first + ISOLATED_BLOCK], [run], within) for first in blocks]
-        return Embedded(torch.cat(z)[: len(nodes)], x[: len(nodes)])
+        run = attended_run(range(_ISOLATED_BLOCK), slots, torch.empty(0, self._edges.encoder.d_edge, dtype=x.dtype))
+        within = [_ISOLATED_BLOCK] * (self._num_hops + 1)
+        blocks = range(0, len(padded), _ISOLATED_BLOCK)
+        z = [aggregate_graph(self._gtea, x[first : first + _ISOLATED_BLOCK], [run], within) for first in blocks]
+        return Embedded(
+            torch.cat(z)[: len(nodes)], x[: len(nodes)], _starts(len(nodes), _ISOLATED_BLOCK), _ISOLATED_BLOCK
+        )
 
     def _describe(self, nodes: NDArray[np.int64]) -> Tensor:
         return self._on_device(self._descriptions.table(nodes, self._progress))
@@ -145,25 +182,11 @@ class ExactEmbedder:
     def _on_device(self, x: Tensor) -> Tensor:
         return x.to(self._device, self._edges.encoder.a.dtype)
 
-    def _reads_both_ends(self, nodes: NDArray[np.int64]) -> bool:
-        """Whether to encode edge by edge: most accounts are requested, and all encodings fit into memory."""
-        encoder, degree = self._edges.encoder, degrees(self._reader.graph)
-        size = int(degree.sum()) * encoder.d_edge * encoder.a.itemsize
-        return 2 * len(nodes) > int(np.count_nonzero(degree)) and size <= _BYTES_IN_MEMORY
-
-    def _both_ends(self, subgraph: FullSubgraph) -> list[Run]:
-        """The attended slots of each target; each edge is read once for both of its slots."""
-        graph = self._reader.graph
-        slot, seen_from = subgraph.slots_of(range(len(subgraph.offset) - 1))
-        edges = slots_by_edge(graph.slot_edge[slot], len(graph.edge_a))
-        rows = self._edges.encode_both_ends(edges, seen_from, partial(self._progress, "encoding edges"))
-        return self._weighed(subgraph, rows, _kept)
-
     def _slot_by_slot(self, subgraph: FullSubgraph, hop: int) -> list[Run]:
         """The attended slots of each target, which are ``hop`` hops away; only their encodings are kept."""
         before = np.concatenate([[0], np.cumsum(self._edges.num_events(subgraph.slot))])
         slots, events = np.diff(subgraph.offset), np.diff(before[subgraph.offset])
-        runs = target_runs(slots, events, subgraph.num_within, self._edges)
+        runs = target_runs(slots, events, subgraph.num_within[:-1], *self._limits)
         large = (slots > self._edges.max_slots) | (events > self._edges.max_events)
         hubs, others = [run for run in runs if large[run.start]], [run for run in runs if not large[run.start]]
         done: list[Run] = []
@@ -174,6 +197,10 @@ class ExactEmbedder:
             done.append(self._hub(subgraph, hub, hop))
             self._report(hop, len(done) / len(runs))
         return sorted(done, key=lambda run: run.targets.start)
+
+    @property
+    def _limits(self) -> tuple[int, int]:
+        return self._edges.max_slots, self._edges.max_events
 
     def _run(self, subgraph: FullSubgraph, finish: _Finish, targets: range) -> Run:
         rows = self._edges.encode_batch(*subgraph.slots_of(targets))
@@ -242,7 +269,7 @@ class ExactEmbedder:
     def _weighed(self, subgraph: FullSubgraph, rows: EdgeRows, finish: _Finish) -> list[Run]:
         """The attended slots of each target, given the rows of all slots, which are overwritten."""
         num_slots = np.diff(subgraph.offset)
-        runs = target_runs(num_slots, np.zeros_like(num_slots), subgraph.num_within, self._edges)
+        runs = target_runs(num_slots, np.zeros_like(num_slots), subgraph.num_within[:-1], *self._limits)
 
         def attended(targets: range) -> Run:
             some = slice(subgraph.offset[targets.start], subgraph.offset[targets.stop])
@@ -282,21 +309,9 @@ def _ignore(done: float) -> None:
     """The listener of a part whose whole reports progress already."""
 
 
-def target_runs(
-    slots: NDArray[np.int64], events: NDArray[np.int64], num_within: Sequence[int], limits: EdgePass
-) -> list[range]:
-    """Targets in runs within the limits of a batch, or a single target; no run crosses any of ``num_within``."""
-    slots_before, events_before = (np.concatenate([[0], np.cumsum(each)]) for each in (slots, events))
-    runs = []
-    first = 0
-    for end in sorted(set(num_within[:-1])):
-        while first < end:
-            by_slots = np.searchsorted(slots_before, slots_before[first] + limits.max_slots, side="right") - 1
-            by_events = np.searchsorted(events_before, events_before[first] + limits.max_events, side="right") - 1
-            last = min(max(int(min(by_slots, by_events)), first + 1), end)
-            runs.append(range(first, last))
-            first = last
-    return runs
+def _starts(count: int, size: int) -> NDArray[np.int64]:
+    """Where blocks of a fixed size start, and last the number of rows."""
+    return np.append(np.arange(0, count, size), count)
 
 
 def embed_exactly(
@@ -312,5 +327,7 @@ def embed_exactly(
     """Z and x of some nodes, each named once; edge embeddings go through the cache if the options name one."""
     with contextlib.ExitStack() as stack:
         cache = stack.enter_context(edge_cache(options.cache, saved, view.store, view.cut)) if options.cache else None
-        embedder = ExactEmbedder(gtea, view, preprocessing, config, device, cache=cache, progress=options.progress)
+        embedder = ExactEmbedder(
+            gtea, view, preprocessing, config, device, cache=cache, progress=options.progress, grain=options.grain
+        )
         return embedder.embed_with_features(nodes)

@@ -10,6 +10,17 @@ from gtea.runtime.progress import Progress, no_progress
 
 
 @dataclass(frozen=True)
+class Grain:
+    """What is computed at once where all accounts are scored: it may decide the last bit of a score."""
+
+    accounts: int = 1 << 12
+    """Accounts in a block. Few enough that a graph of some ten thousand accounts can be scored in parts, and enough
+    that a product of the rows of a block keeps a processor busy."""
+    slots: int = 1 << 16
+    """Slots in a piece of a hub that has more."""
+
+
+@dataclass(frozen=True)
 class ScoringOptions:
     """Exact unless ``sampled``."""
 
@@ -18,6 +29,7 @@ class ScoringOptions:
     cache: Path | None = None
     """A folder that keeps the edge embeddings of exact scoring."""
     progress: Progress = no_progress
+    grain: Grain = Grain()
 
     def __post_init__(self) -> None:
         if self.sampled and self.cache is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -9,7 +10,7 @@ from typing import cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from gtea.config import RunConfig, config_from_json
 from gtea.errors import ModelError, UsageError
@@ -20,16 +21,17 @@ from gtea.models.model_folder import SavedModel, load_model
 from gtea.models.registry import entry_of
 from gtea.models.saved_network import saved_network
 from gtea.nn.model import GTEA
+from gtea.runtime.parallel import parallel_map
 from gtea.sampling.collate import HistoryReader, distinct
 from gtea.sampling.pair_batches import PairHistories, ranked_statistics
 from gtea.sampling.tabular import NodeRows
 from gtea.scoring.decisions import read_correction, read_threshold
-from gtea.scoring.exact import ISOLATED_BLOCK, Embedded, embed_exactly
+from gtea.scoring.exact import Embedded, embed_exactly
 from gtea.scoring.options import EXACT, ScoringOptions
 from gtea.scoring.sampled import LinkScorer, NodeScorer, require_finite
 from gtea.store.store import Store
 
-_AT_A_TIME = 1 << 14
+_PAIRS_AT_A_TIME = 1 << 14
 
 
 class _Model:
@@ -118,43 +120,75 @@ class NodeModel(_Model):
             probabilities[active] = self._active(store, cut, unique[active], options)
         if not active.all():
             probabilities[~active] = self._isolated(store, cut, unique[~active], options)
-        return self.correction.apply(require_finite(probabilities))[places]
+        return probabilities[places]
 
     def _active(self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions) -> NDArray[np.float64]:
         if options.sampled or not self.entry.exact:
-            return self._sampled(self.network, store, cut).probabilities(nodes)
-        return self._answers(store, cut, nodes, options, _AT_A_TIME)
+            return self.corrected(self._sampled(self.network, store, cut).probabilities(nodes))
+        return self._answers(store, cut, nodes, options)
 
     def _isolated(
         self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions
     ) -> NDArray[np.float64]:
         """Nodes without neighbours. There is nothing to sample, and blocks are filled up to a fixed size."""
         if not self.entry.exact:
-            return self._sampled(self.network, store, cut).probabilities(nodes)
-        return self._answers(store, cut, nodes, replace(options, sampled=False, cache=None), ISOLATED_BLOCK)
+            return self.corrected(self._sampled(self.network, store, cut).probabilities(nodes))
+        return self._answers(store, cut, nodes, replace(options, sampled=False, cache=None))
 
     def _answers(
-        self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions, block: int
+        self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions
     ) -> NDArray[np.float64]:
-        """Exact class probabilities of distinct nodes, a block at a time; blocks of isolated nodes are filled up."""
-        network = cast(GTEANodeClassifier, self.network)
-        z, x = self._embedded(store, cut, nodes, options)
+        """Exact class probabilities of distinct nodes, all with an event before the cut or all without."""
+        embedded = self._embedded(store, cut, nodes, options)
         view = store.as_of(cut)
         inputs = HeadInputs(view, self.preprocessing.rank_inputs, self.preprocessing.neighbour_labels)
         trees = NodeRows(view, self.preprocessing, cached=False) if self.entry.has_trees else None
-        parts = []
-        with torch.inference_mode():
-            for first in range(0, len(nodes), block):
-                some = np.arange(first, min(first + block, len(nodes)))
-                if block == ISOLATED_BLOCK:
-                    some = np.resize(some, block)
-                chosen = torch.from_numpy(some).to(self.device)
-                rows = inputs.rows(nodes[some], x[chosen].cpu().numpy())
-                head_inputs = None if rows is None else torch.from_numpy(rows).to(self.device)
-                tree_inputs = None if trees is None else trees.batch(nodes[some]).to(self.device)
-                logits = network.answer(z[chosen], head_inputs, tree_inputs)
-                parts.append(torch.softmax(logits.double(), dim=1).cpu())
-        return torch.cat(parts).numpy()[: len(nodes)]
+        return self.answer_blocks(embedded, nodes, inputs, None if trees is None else trees.batch)
+
+    def answer_blocks(
+        self,
+        embedded: Embedded,
+        nodes: NDArray[np.int64],
+        inputs: HeadInputs,
+        trees: Callable[[NDArray[np.int64]], Tensor] | None,
+    ) -> NDArray[np.float64]:
+        """Class probabilities of embedded nodes, block by block; a block of isolated nodes is filled up.
+
+        Args:
+            nodes: The node of each row of ``embedded``, as ``inputs`` and ``trees`` name it.
+        """
+        starts = embedded.starts
+        isolated = embedded.fill_up
+
+        def answer(block: int) -> NDArray[np.float64]:
+            some = np.arange(starts[block], starts[block + 1])
+            return self._answer(embedded, np.resize(some, isolated) if isolated else some, nodes, inputs, trees)[
+                : len(some)
+            ]
+
+        blocks = range(len(starts) - 1)
+        return np.concatenate(list(parallel_map(answer, blocks, self.device)))
+
+    @torch.inference_mode()
+    def _answer(
+        self,
+        embedded: Embedded,
+        some: NDArray[np.int64],
+        nodes: NDArray[np.int64],
+        inputs: HeadInputs,
+        trees: Callable[[NDArray[np.int64]], Tensor] | None,
+    ) -> NDArray[np.float64]:
+        network = cast(GTEANodeClassifier, self.network)
+        chosen = torch.from_numpy(some).to(self.device)
+        rows = inputs.rows(nodes[some], embedded.x[chosen].cpu().numpy())
+        head_inputs = None if rows is None else torch.from_numpy(rows).to(self.device)
+        tree_inputs = None if trees is None else trees(nodes[some]).to(self.device)
+        logits = network.answer(embedded.z[chosen], head_inputs, tree_inputs)
+        return self.corrected(torch.softmax(logits.double(), dim=1).cpu().numpy())
+
+    def corrected(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What is reported, given what the network says."""
+        return self.correction.apply(require_finite(probabilities))
 
     def embeddings(
         self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions = EXACT
@@ -215,8 +249,8 @@ class LinkModel(_Model):
         statistics = ranked_statistics(store.as_of(cut), self.preprocessing)
         logits = []
         with torch.inference_mode():
-            for first in range(0, len(src), _AT_A_TIME):
-                some = slice(first, first + _AT_A_TIME)
+            for first in range(0, len(src), _PAIRS_AT_A_TIME):
+                some = slice(first, first + _PAIRS_AT_A_TIME)
                 own = histories.read(src[some], dst[some]).to(self.device) if network.reads_history else None
                 e_tilde = None if own is None else self.gtea.edge_encoder.embed(own)
                 ranks = statistics(src[some], dst[some]).to(self.device) if statistics else None

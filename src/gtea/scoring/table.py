@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -103,13 +103,14 @@ def score_accounts(
     before = None if since is None else read_previous(since.path, opened, since.as_of)
     active = view.has_events(nodes)
     probabilities = ready.probabilities(opened, view.cut, nodes, options)
-    order, table = _ranked(view, ready, nodes, probabilities, active)
+    rows = ranked_rows(ready, nodes, probabilities, active, count_events(view, nodes))
+    table = table_of_rows(ready, rows, opened.accounts.take(rows.nodes))
     report = {} if asked is None else asked.report
     digest = model_digest(ready.saved)
     changes: tuple[pa.Table, ChangesSummary] | tuple[None, None] = (None, None)
     if before is not None and since is not None:
         alerts = None if ready.threshold is None else np.asarray(table["alert"])
-        now = ScoredAccounts(nodes[order], np.asarray(table["score"]), alerts, active[order], digest)
+        now = ScoredAccounts(rows.nodes, rows.scores, alerts, rows.active, digest)
         changes = changes_since(view, now, before, since.min_change, output.changes_name)
     table = ScoresOrigin(view.cut, opened.unit, digest, asked is None).attach(table)
     output.write(table, changes[0])
@@ -174,32 +175,50 @@ def _summary(
     )
 
 
-def _ranked(
-    view: View,
+class RankedRows(NamedTuple):
+    """Scored accounts: the highest score first; equal scores in the store's order of accounts."""
+
+    nodes: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    probabilities: NDArray[np.float64]
+    active: NDArray[np.bool_]
+    """Whether each has an event before the cut."""
+    events: NDArray[np.int64]
+    """How many events each has before the cut."""
+
+
+def ranked_rows(
     model: NodeModel,
     nodes: NDArray[np.int64],
     probabilities: NDArray[np.float64],
     active: NDArray[np.bool_],
-) -> tuple[NDArray[np.int64], pa.Table]:
-    """The order of nodes and their table: the highest score first; equal scores in the store's order of accounts.
+    events: NDArray[np.int64],
+) -> RankedRows:
+    """Put scored accounts in order."""
+    scores = model.scores(probabilities)
+    order = np.lexsort((nodes, -scores))
+    return RankedRows(nodes[order], scores[order], probabilities[order], active[order], events[order])
+
+
+def table_of_rows(model: NodeModel, rows: RankedRows, ids: pa.LargeStringArray, first_rank: int = 1) -> pa.Table:
+    """The table of ranked accounts, or a part of it.
 
     The column ``active`` is false for an account without an event before the cut: the model knows nothing of what it
     does, and its score is no more than a prior.
     """
-    scores = model.scores(probabilities)
-    order = np.lexsort((nodes, -scores))
     columns: dict[str, Any] = {
-        "account": view.store.accounts.take(nodes[order]),
-        "score": scores[order],
-        "rank": np.arange(1, len(nodes) + 1),
+        "account": ids,
+        "score": rows.scores,
+        "rank": np.arange(first_rank, first_rank + len(rows.nodes)),
     }
     if model.positive is None:
-        columns["label"] = [model.classes[i] for i in probabilities[order].argmax(axis=1)]
+        labels = [model.classes[i] for i in rows.probabilities.argmax(axis=1)]
+        columns["label"] = pa.array(labels, pa.string())
     for place, name in enumerate(model.classes):
-        columns[f"p_{name}"] = probabilities[order, place]
+        columns[f"p_{name}"] = rows.probabilities[:, place]
     if model.threshold is not None:
         # An account of which nothing is known is no reason to act, and no budget is spent on it.
-        columns["alert"] = ((scores >= model.threshold.value) & active)[order]
-    columns["active"] = active[order]
-    columns["events"] = count_events(view)[nodes[order]]
-    return order, pa.table(columns)
+        columns["alert"] = (rows.scores >= model.threshold.value) & rows.active
+    columns["active"] = rows.active
+    columns["events"] = rows.events
+    return pa.table(columns)

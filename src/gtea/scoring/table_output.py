@@ -6,8 +6,9 @@ In files, what changed is put in place first and the scores last: whoever finds 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -20,6 +21,8 @@ from gtea.runtime.spreadsheet import spreadsheet_safe
 from gtea.scoring.database_output import DatabaseTable
 
 _CHANGES = "changes"
+_ROWS_TOGETHER = 1 << 20
+"""Rows in a row group of Parquet."""
 
 
 class TableOutput:
@@ -72,15 +75,39 @@ class TableOutput:
             self._table.write({"": scores} if changes is None else {"": scores, f"_{_CHANGES}": changes})
             return
         assert self._path is not None, "it is a table or a path"
-        files = [(self._path, scores)] + ([] if changes is None else [(self._changes_path, changes)])
+        files = [(self._path, [scores])] + ([] if changes is None else [(self._changes_path, [changes])])
         self._write_files(files)
 
-    def _write_files(self, files: Sequence[tuple[Path, pa.Table]]) -> None:
+    def write_pieces(self, scores: Iterable[pa.Table]) -> None:
+        """Write scores that come in pieces to a file. How the rows are divided among them changes no byte of it."""
+        assert self._path is not None, "a database takes whole tables"
+        self._write_files([(self._path, scores)])
+
+    def _write_files(self, files: Sequence[tuple[Path, Iterable[pa.Table]]]) -> None:
         """All drafts are complete on disk before the first takes its place; the last named takes it first."""
         with contextlib.ExitStack() as drafts:
-            for path, table in files:
-                stream = drafts.enter_context(atomic_write(path))
-                if path.suffix == ".parquet":
-                    pq.write_table(table, stream)
-                else:
-                    pacsv.write_csv(spreadsheet_safe(table) if self._for_spreadsheets else table, stream)
+            for path, tables in files:
+                self._write_file(drafts.enter_context(atomic_write(path)), path.suffix, tables)
+
+    def _write_file(self, stream: BinaryIO, suffix: str, tables: Iterable[pa.Table]) -> None:
+        with contextlib.ExitStack() as stack:
+            writer: Any = None
+            for table in _regrouped(tables):
+                safe = spreadsheet_safe(table) if self._for_spreadsheets else table
+                if writer is None:
+                    make = pq.ParquetWriter if suffix == ".parquet" else pacsv.CSVWriter
+                    writer = stack.enter_context(make(stream, safe.schema))
+                writer.write_table(safe)
+
+
+def _regrouped(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows, ``_ROWS_TOGETHER`` at a time, each column in one piece. At least one table, if there are any."""
+    held, is_first = list[pa.Table](), True
+    for table in tables:
+        held.append(table)
+        while sum(map(len, held)) > _ROWS_TOGETHER:
+            together = pa.concat_tables(held)
+            yield together.slice(0, _ROWS_TOGETHER).combine_chunks()
+            held, is_first = [together.slice(_ROWS_TOGETHER)], False
+    if held and (is_first or sum(map(len, held))):
+        yield pa.concat_tables(held).combine_chunks()

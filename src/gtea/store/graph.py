@@ -88,6 +88,18 @@ def visible_events(graph: Graph, edge: int) -> tuple[int, int]:
 
 
 @jit
+def events_of(graph: Graph, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The number of events of some nodes before the cut. An event of a node with itself counts once."""
+    counts = np.zeros(len(nodes), dtype=np.int64)
+    for i in range(len(nodes)):
+        start, stop = visible_slots(graph, nodes[i])
+        for slot in range(start, stop):
+            first, end = visible_events(graph, graph.slot_edge[slot])
+            counts[i] += end - first
+    return counts
+
+
+@jit
 def edge_between(graph: Graph, a: int, b: int) -> int:
     """The edge with these ends in this order, or -1. It may have no event before the cut."""
     low, high = 0, len(graph.edge_a)

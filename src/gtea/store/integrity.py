@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gtea.store.store import Store
 
 _CHUNK = 1 << 22
+_SLOTS = 1 << 18
 _REMEDY = "Check the store with gtea verify; restore it from a backup or ingest again."
 
 
@@ -74,6 +75,13 @@ def require_bounds(arrays: Mapping[str, NDArray[Any]], where: Path) -> None:
         raise StoreError(f"{where}: is damaged: {faults[0]}{_more(faults)}. {_REMEDY}")
 
 
+def require_bounds_of(arrays: Mapping[str, NDArray[Any]], accounts: range, where: Path) -> None:
+    """The same for what is read of a range of accounts: their slots, the edges and events of these, and their ids."""
+    faults = list(_faults_of(arrays, accounts))
+    if faults:
+        raise StoreError(f"{where}: is damaged: {faults[0]}{_more(faults)}. {_REMEDY}")
+
+
 def bound_faults(arrays: Mapping[str, NDArray[Any]]) -> list[str]:
     """The offsets and indices of a store's arrays that point outside, one line for each array."""
     return list(_bound_faults(arrays))
@@ -96,6 +104,41 @@ def _bound_faults(arrays: Mapping[str, NDArray[Any]]) -> Iterator[str]:
     for column, table in enumerate(tables[1:]):
         limit = len(arrays[f"{table}_offset"]) - 1
         if not _within(arrays["event_categories"][:, column], limit):
+            yield f"event_categories must be from 0 to below {limit} in column {column}"
+
+
+def _faults_of(arrays: Mapping[str, NDArray[Any]], accounts: range) -> Iterator[str]:
+    num_nodes, num_edges = len(arrays["node_offset"]) - 1, len(arrays["edge_a"])
+    for name, limit in (("node_offset", "slot_edge"), (f"{NODE_IDS}_offset", f"{NODE_IDS}_bytes")):
+        offset = arrays[name][accounts.start : accounts.stop + 1]
+        if (np.diff(offset) < 0).any() or offset[0] < 0 or offset[-1] > len(arrays[limit]):
+            yield f"{name} must rise from 0 to {len(arrays[limit])}"
+            return
+    first, last = (int(arrays["node_offset"][end]) for end in (accounts.start, accounts.stop))
+    for start in range(first, last, _SLOTS):
+        slots = slice(start, min(start + _SLOTS, last))
+        edges = np.asarray(arrays["slot_edge"][slots])
+        if not _within(arrays["slot_neighbour"][slots], num_nodes):
+            yield f"slot_neighbour must be from 0 to below {num_nodes}"
+        if not _within(edges, num_edges):
+            yield f"slot_edge must be from 0 to below {num_edges}"
+            return
+        if not (_within(arrays["edge_a"][edges], num_nodes) and _within(arrays["edge_b"][edges], num_nodes)):
+            yield f"edge_a and edge_b must be from 0 to below {num_nodes}"
+        begin, end = arrays["edge_offset"][edges], arrays["edge_offset"][edges + 1]
+        if len(edges) and ((begin > end).any() or begin.min() < 0 or end.max() > len(arrays["event_time"])):
+            yield f"edge_offset must rise from 0 to {len(arrays['event_time'])}"
+            return
+        yield from _word_faults(arrays, begin, end)
+
+
+def _word_faults(arrays: Mapping[str, NDArray[Any]], begin: NDArray[np.int64], end: NDArray[np.int64]) -> Iterator[str]:
+    """Which codes of the events in some ranges are outside of their vocabularies."""
+    for column in range(arrays["event_categories"].shape[1]):
+        limit = len(arrays[f"{vocabulary_name(column)}_offset"]) - 1
+        codes = arrays["event_categories"][:, column]
+        events = np.repeat(begin - np.cumsum(end - begin) + (end - begin), end - begin) + np.arange((end - begin).sum())
+        if not _within(codes[events], limit):
             yield f"event_categories must be from 0 to below {limit} in column {column}"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 
 import pytest
@@ -122,25 +121,3 @@ def test_one_long_history_pads_nobody(encoder: SequenceEncoder) -> None:
     assert largest <= max(num_events * 4 * 8, 4 * 500**2)
     assert largest < padded * 8 / 3
     encoder.zero_grad()
-
-
-@every_encoder
-@pytest.mark.parametrize("column", range(D_IN))
-@settings(deadline=None, max_examples=10)
-@given(lengths=mixed_lengths, seed=st.integers(0, 1000))
-def test_a_column_read_both_ways_at_once(encoder: SequenceEncoder, column: int, lengths: list[int], seed: int) -> None:
-    """Bit by bit what two passes give; the input is left as it was."""
-    encoder.to(torch.float32)
-    histories = histories_of(lengths, D_IN, seed, torch.float32)
-    turned = histories.features.clone()
-    turned[:, column] *= -1
-    given_before = histories.features.clone()
-    other = copy.deepcopy(encoder)
-    with torch.no_grad():
-        for parameter in other.parameters():
-            parameter.mul_(0.5)
-        at_once = encoder.encode_both_mirrored(other, histories.features, histories.offset, column)
-        one_by_one = [each(x, histories.offset) for x in (histories.features, turned) for each in (encoder, other)]
-    assert torch.equal(histories.features, given_before)
-    for made, expected in zip(at_once, one_by_one, strict=True):
-        assert torch.equal(made, expected)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from gtea.nn.encoders.ragged_lstm import LSTMState, LSTMWeights, ragged_lstm
-from gtea.nn.encoders.sequence_encoder import SequenceEncoder, mirrored
+from gtea.nn.encoders.sequence_encoder import SequenceEncoder
 from gtea.nn.kernels import kernels_for
 from gtea.nn.linear import uniform
 
@@ -48,11 +48,6 @@ class LSTMEncoder(SequenceEncoder):
         first, second = _last_hidden(e_hat, offset, [self._layers(), other._layers()])
         return first, second
 
-    def encode_both_mirrored(self, other: SequenceEncoder, e_hat: Tensor, offset: Tensor, column: int) -> list[Tensor]:
-        """All four results in one pass over the events."""
-        assert isinstance(other, LSTMEncoder)
-        return _last_hidden_mirrored(e_hat, offset, [self._layers(), other._layers()], column)
-
     def initial_state(self, num_edges: int) -> LSTMState:
         """The zero state of edges without events."""
         zeros = self.b[0].new_zeros(len(self.b), num_edges, self.d_edge)
@@ -78,16 +73,6 @@ def _last_hidden(x: Tensor, offset: Tensor, encoders: Sequence[Sequence[LSTMWeig
     u = encoders[0][0].u
     zeros = u.new_zeros(len(encoders[0]), len(offset) - 1, u.shape[1])
     return [ragged_lstm(x, offset, layers, LSTMState(zeros, zeros)).h[-1] for layers in encoders]
-
-
-def _last_hidden_mirrored(
-    x: Tensor, offset: Tensor, encoders: Sequence[Sequence[LSTMWeights]], column: int
-) -> list[Tensor]:
-    """``_last_hidden`` of x, followed by that of x with one column negated. No gradients."""
-    compiled = kernels_for(x, encoders[0][0].b)
-    if compiled is not None:
-        return [h[-1] for h in compiled.last_h_mirrored(x, offset, encoders, column)]
-    return [*_last_hidden(x, offset, encoders), *_last_hidden(mirrored(x, column), offset, encoders)]
 
 
 def _continue(x: Tensor, offset: Tensor, layers: Sequence[LSTMWeights], state: LSTMState) -> LSTMState:

@@ -34,14 +34,3 @@ class SequenceEncoder(nn.Module, ABC):
     def encode_both(self, other: SequenceEncoder, e_hat: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
         """Encode the same events by this encoder and another of the same architecture, sharing work where possible."""
         return self(e_hat, offset), other(e_hat, offset)
-
-    def encode_both_mirrored(self, other: SequenceEncoder, e_hat: Tensor, offset: Tensor, column: int) -> list[Tensor]:
-        """``encode_both`` of e_hat, then of e_hat with one column negated. For models in eval mode: no gradients."""
-        return [*self.encode_both(other, e_hat, offset), *self.encode_both(other, mirrored(e_hat, column), offset)]
-
-
-def mirrored(e_hat: Tensor, column: int) -> Tensor:
-    """A copy with one column negated."""
-    copy = e_hat.clone()
-    copy[:, column].neg_()
-    return copy

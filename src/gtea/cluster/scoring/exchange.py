@@ -1,0 +1,63 @@
+"""What parts send each other: rows of accounts, to those who have asked for them.
+
+Who needs rows of accounts beyond its own range writes their numbers down, sorted by the part that owns them. The owner
+writes one array for each who asked. So nothing crosses that nobody reads, and there is one file per part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gtea.cluster.scoring.job import PartPlan
+from gtea.cluster.tasks import made_by
+
+
+def wishes(plan: PartPlan, nodes: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+    """The arrays that say which accounts' rows are needed; ``nodes`` in ascending order."""
+    bounds = np.searchsorted(nodes, plan.bounds)
+    return {f"wanted-{part}": nodes[bounds[part] : bounds[part + 1]] for part in range(plan.num_parts)}
+
+
+def granted(
+    folder: Path, part: int, asking: Iterable[str], nodes: NDArray[np.int64], rows: NDArray[Any]
+) -> dict[str, NDArray[Any]]:
+    """The arrays with the rows of a part's accounts for each who asked.
+
+    Args:
+        asking: The tasks whose files have wishes.
+        nodes: The accounts that have rows, in ascending order.
+    """
+    sent = {}
+    for name in asking:
+        wanted = made_by(folder, name).read(f"wanted-{part}")
+        if len(wanted):
+            sent[f"to-{name}"] = rows[np.searchsorted(nodes, wanted)]
+    return sent
+
+
+def received(
+    folder: Path, name: str, senders: Sequence[str], width: int, dtype: np.dtype[Any], *, kind: str = ""
+) -> NDArray[Any]:
+    """The rows that a task asked for, in the order of the accounts.
+
+    Args:
+        senders: The tasks that grant wishes, in the order of parts.
+        kind: What comes before the names of the arrays, where there are rows of several kinds.
+    """
+    found = [np.empty((0, width), dtype=dtype)]
+    for sender in senders:
+        file = made_by(folder, sender)
+        if f"{kind}to-{name}" in file.arrays:
+            found.append(file.read(f"{kind}to-{name}"))
+    return np.concatenate(found)
+
+
+def asked(folder: Path, name: str, num_parts: int) -> NDArray[np.int64]:
+    """The accounts whose rows a task asked for, in ascending order."""
+    file = made_by(folder, name)
+    return np.concatenate([file.read(f"wanted-{part}") for part in range(num_parts)])

@@ -1,0 +1,58 @@
+"""The file of a task: what was written comes back, and every byte that changes is found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gtea.cluster.part_files import Arrays, DamagedFileError, PartFile, is_whole, write_part_file
+
+ARRAYS: Arrays = {
+    "rows": np.arange(12, dtype=np.float32).reshape(6, 2),
+    "pieces": [np.array([1, 2]), np.array([3])],
+    "none": np.empty((0, 3), dtype=np.float64),
+    "flags": np.array([True, False]),
+}
+
+
+def test_arrays_and_facts_come_back(tmp_path: Path) -> None:
+    write_part_file(tmp_path / "a.part", ARRAYS, {"n": 3})
+    file = PartFile.open(tmp_path / "a.part")
+    assert file.facts == {"n": 3}
+    np.testing.assert_array_equal(file.read("rows"), ARRAYS["rows"])
+    assert file.read("pieces").tolist() == [1, 2, 3]
+    assert file.read("none").shape == (0, 3)
+    assert file.read("flags").tolist() == [True, False]
+    assert file.read_rows("rows", 2, 3).tolist() == [[4, 5], [6, 7], [8, 9]]
+    assert is_whole(tmp_path / "a.part")
+
+
+def test_every_byte_counts(tmp_path: Path) -> None:
+    path = tmp_path / "a.part"
+    write_part_file(path, ARRAYS, {"n": 3})
+    content = path.read_bytes()
+    for place in range(len(content)):
+        changed = bytearray(content)
+        changed[place] ^= 4
+        path.write_bytes(changed)
+        assert not is_whole(path), place
+    for length in range(0, len(content), 7):
+        path.write_bytes(content[:length])
+        assert not is_whole(path), length
+    path.write_bytes(content)
+    assert is_whole(path)
+
+
+def test_an_array_is_checked_when_it_is_read_and_the_others_are_not(tmp_path: Path) -> None:
+    path = tmp_path / "a.part"
+    write_part_file(path, ARRAYS, {})
+    content = bytearray(path.read_bytes())
+    content[0] ^= 1
+    path.write_bytes(content)
+    assert PartFile.open(path).read("pieces").tolist() == [1, 2, 3]
+    with pytest.raises(DamagedFileError, match=r"a\.part: rows has been changed or cut"):
+        PartFile.open(path).read("rows")
+    with pytest.raises(DamagedFileError, match=r"none\.part: can't be read"):
+        PartFile.open(tmp_path / "none.part")
