@@ -46,7 +46,7 @@ def test_a_known_label_is_said(busy_case: Case) -> None:
 
 
 def test_the_reason_in_one_line(busy_case: Case) -> None:
-    assert " raise it most, between " in one_line(busy_case)
+    assert " together raise it most, between " in one_line(busy_case)
     assert one_line(with_curve(busy_case, 0.99)) == "forwards 99.7 % of what it receives"
     bare = dataclasses.replace(with_curve(busy_case, 0.99).explanation, own_statistics=())
     assert one_line(dataclasses.replace(busy_case, explanation=bare)) == "no counterparty raises the score"

@@ -63,9 +63,10 @@ def _why(case: Case) -> str:
     about = case.explanation
     probability = f"{score_text(about.score)} for {shown(about.label)!r}"
     lines = [f"The model gives it a probability of {probability}. {summary_text(case)}"]
-    raising = [pair for pair in case.raising if pair.about.effect >= TRACE][:_NAMED]
+    raising = sorted(case.raising, key=lambda pair: -pair.about.effect)[:_NAMED]
+    raising = [pair for pair in raising if pair.about.effect >= TRACE]
     if raising:
-        lines.append("Counterparties without which the score would be lower, the strongest first:")
+        lines.append("Each counterparty by itself, without which the score would be lower, the largest effect first:")
         lines += [_line(case, pair) for pair in raising]
     if about.own_statistics:
         lines.append("Its own numbers:")

@@ -40,7 +40,7 @@ def one_line(case: Case) -> str:
         own = case.explanation.own_statistics
         return own[0].sentence if own else "no counterparty raises the score"
     names = listed([short_id(pair.about.account) for pair in strongest])
-    return f"{names} {'raises' if len(strongest) == 1 else 'raise'} it most, {case.clock.between(*case.focus)}"
+    return f"{names} {'raises' if len(strongest) == 1 else 'together raise'} it most, {case.clock.between(*case.focus)}"
 
 
 def _rank(case: Case) -> Iterator[Phrase]:
@@ -61,7 +61,7 @@ def _rests_on(case: Case) -> Iterator[Phrase]:
     elif len(named) == 1:
         yield Phrase(f"One of its {number:,} counterparties raises it most: without ")
     else:
-        yield Phrase(f"{_COUNTS[len(named)]} of its {number:,} counterparties raise it most: without ")
+        yield Phrase(f"{_COUNTS[len(named)]} of its {number:,} counterparties together raise it most: without ")
     yield from _names([pair.about.account for pair in named])
     yield Phrase(", the score would be " if len(named) == number else ", it would be ")
     after = case.explanation.removal_curve[len(named) - 1]
