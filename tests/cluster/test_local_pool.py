@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gtea.cluster.local_pool import LocalPool, thread_settings
+from gtea.cluster.local_pool import LocalPool
 from gtea.cluster.tasks import FileTask, made_by
 from gtea.runtime.progress import no_progress
+from gtea.runtime.worker_process import thread_settings
 
 INSPECT = "gtea.cluster.node_facts:inspect_node"
 

@@ -12,9 +12,9 @@ import pytest
 from gtea.errors import UsageError
 from gtea.models.registry import DEFAULT_MODEL, default_config, model_config
 from gtea.tasks.split_warnings import split_warnings
+from gtea.training.folds import run_folds
 from gtea.training.loop import no_report
-from gtea.training.request import Fold, LinkRequest, NodeRequest, run_folds, run_once
-from gtea.training.run_record import running_in
+from gtea.training.request import Fold, LinkRequest, NodeRequest, run_once
 
 
 def test_shares_of_accounts_and_events_are_settings(payments: Any) -> None:
@@ -50,13 +50,6 @@ def test_folds_are_asked_for_by_their_number(payments: Any) -> None:
         assert expected.test is not None
         assert np.array_equal(found.index, expected.test.index)
     assert by_time.split().describe() != folds[0].describe()
-
-
-def test_two_cross_validations_can_not_share_a_folder(payments: Any, tmp_path: Path) -> None:
-    request = NodeRequest.read(payments.store.path, payments.labels)
-    for out, resume in ((str(tmp_path), None), (None, str(tmp_path))):
-        with running_in(tmp_path), pytest.raises(UsageError, match="another gtea process is training there"):
-            run_folds(request, 2, out, resume, no_report)
 
 
 def test_without_a_name_the_default_model_is_trained(payments: Any) -> None:

@@ -7,8 +7,9 @@ from typing import Any, NotRequired, get_origin, get_type_hints
 
 import pytest
 
+from gtea.training.folds import run_folds
 from gtea.training.loop import no_report
-from gtea.training.request import LinkRequest, NodeRequest, run_folds, run_once
+from gtea.training.request import LinkRequest, NodeRequest, run_once
 from gtea.training.results import FoldsResult, MeanAndStd, TrainingResult
 
 SHORT = ["train.epochs=1", "sampling.batch_size=64"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from gtea.cli.terminal import say
+
 on_option = click.option(
     "--on",
     metavar="WHERE",
@@ -16,3 +18,8 @@ parts_option = click.option(
 work_option = click.option(
     "--work", metavar="DIR", help="With --on: a folder that all workers share; default OUT.parts."
 )
+
+
+def say_others_end(on: str, out: str) -> None:
+    """What a job of an array says that is not the one that ends the work."""
+    say(f"{on}: this job's share is done; another writes {out}")

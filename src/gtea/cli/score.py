@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from gtea.cli.bars import progress_bar
-from gtea.cli.carriers import on_option, parts_option, work_option
+from gtea.cli.carriers import on_option, parts_option, say_others_end, work_option
 from gtea.cli.output import cache_option, given, json_option, print_unknown, sampled_option, spreadsheet_option
 from gtea.cli.terminal import cell, print_json, say, warn
 from gtea.cli.train import device_option, unknown_option
@@ -138,7 +138,7 @@ def command(
                 carrier, Path(model), Path(store), out, accounts=accounts, progress=progress, **asked
             )
             if made is None:
-                say(f"{on}: this job's share is done; another writes {out}")
+                say_others_end(on, out)
                 return
             result = made
         elif pairs is None:

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gtea.cli.bars import training_bar
+from gtea.cli.bars import progress_bar, training_bar
+from gtea.cli.carriers import on_option, say_others_end, work_option
 from gtea.cli.output import given, json_option, print_unknown, print_warnings
 from gtea.cli.terminal import print_json, say
 from gtea.cli.verified import check_store, verify_option
 from gtea.errors import UsageError
 
 if TYPE_CHECKING:
+    from gtea.training.request import NodeRequest
     from gtea.training.results import FoldsResult, TrainingResult
 
 device_option = click.option(
@@ -65,6 +67,8 @@ _DECISIONS = ("prevalence", "budget", "precision")
 @click.option(
     "--folds", metavar="K", type=int, help="Train and evaluate K stratified folds instead of one split by time."
 )
+@on_option
+@work_option
 @verify_option
 @unknown_option
 @device_option
@@ -77,6 +81,8 @@ def command(
     variant: str | None,
     config: str | None,
     folds: int | None,
+    on: str | None,
+    work: str | None,
     verify: bool | None,
     as_json: bool,
     **options: Any,
@@ -90,6 +96,7 @@ def command(
       gtea train payments.store --labels labels.csv --out payments.model
       gtea train payments.store --labels labels.csv --variant gtea-tx --set train.lr=0.01 --out tx.model
       gtea train payments.store --labels labels.csv --folds 5 --out five
+      gtea train payments.store --labels labels.csv --folds 5 --out five --on local:5
       gtea train payments.store --task links --out links.model
 
     A probability at or above the model's threshold is an alert. By default the threshold has the highest macro-F1 on
@@ -99,9 +106,14 @@ def command(
     into windows that train, validate and test.
     """
     from gtea.tasks.decision_options import DecisionOptions
-    from gtea.training.request import LinkRequest, NodeRequest, run_folds, run_once
+    from gtea.training.folds import run_folds
+    from gtea.training.request import LinkRequest, NodeRequest, run_once
     from gtea.training.tensorboard import with_board
 
+    if on is not None and folds is None:
+        raise UsageError("--on: goes with --folds. Leave it out.")
+    if on is None and work is not None:
+        raise UsageError("--work: only goes with --on. Leave it out.")
     options = options_of(task, {**options, "folds": folds})
     options["config"] = Path(config) if config else None
     if task == "nodes":
@@ -110,12 +122,19 @@ def command(
     check_store(store, verify=verify is not False)  # first: damaged ids would seem to be missing accounts
     request = read(Path(store), variant=variant, **options)
     result: TrainingResult | FoldsResult
-    with training_bar() as bar:
-        listener = with_board(bar)
-        if folds is not None and isinstance(request, NodeRequest):
-            result = run_folds(request, folds, out, resume, listener)
-        else:
-            result = run_once(request, out, resume, listener)
+    if on is not None and folds is not None and isinstance(request, NodeRequest):
+        made = _folds_on(on, request, options, folds, out, resume, work)
+        if made is None:
+            say_others_end(on, out or resume or "")
+            return
+        result = made
+    else:
+        with training_bar() as bar:
+            listener = with_board(bar)
+            if folds is not None and isinstance(request, NodeRequest):
+                result = run_folds(request, folds, out, resume, listener)
+            else:
+                result = run_once(request, out, resume, listener)
     if as_json:
         print_json(result)
         return
@@ -126,6 +145,24 @@ def command(
     print_warnings(result)
     if folds is None:
         say(f"next: {_next_command(result, store)}")
+
+
+def _folds_on(
+    on: str,
+    request: NodeRequest,
+    options: Mapping[str, Any],
+    folds: int,
+    out: str | None,
+    resume: str | None,
+    work: str | None,
+) -> FoldsResult | None:
+    from gtea.cluster.carriers import carrier_of
+    from gtea.training.folds import run_folds_on
+    from gtea.training.request_record import RequestRecord
+
+    record, place = RequestRecord.of(request, options), None if work is None else Path(work).absolute()
+    with progress_bar() as progress:
+        return run_folds_on(carrier_of(on), request, record, folds, out, resume, place, progress)
 
 
 def result_lines(result: Mapping[str, Any]) -> list[str]:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gtea.cli.bars import percent_bar, training_bar, training_figures
+from gtea.cli.bars import percent_bar, progress_bar, training_bar, training_figures
+from gtea.cli.carriers import on_option, say_others_end, work_option
 from gtea.cli.output import json_option, print_unknown
 from gtea.cli.terminal import print_json, say
 from gtea.cli.train import device_option, options_of, print_left_out, unknown_option
@@ -63,6 +64,8 @@ _TOP = 5
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One setting of all trials.")
 @click.option("--as-of", metavar="T", help="Nothing at or after T is used: a date, or a number in the input's unit.")
 @click.option("--positive", metavar="CLASS", help="The class whose probability is the score; else the rarer one.")
+@on_option
+@work_option
 @verify_option
 @unknown_option
 @device_option
@@ -74,6 +77,8 @@ def command(
     config: str | None,
     resume: bool,
     final: bool,
+    on: str | None,
+    work: str | None,
     verify: bool | None,
     as_json: bool,
     kind: Any,
@@ -104,18 +109,30 @@ def command(
 
     Without one it is the paper's grid, without what --set fixes. A killed search resumes with --resume to the same
     trials; with a higher --trials it continues.
+
+    With --on, each trial is a training of its own, by several processes or machines, to the same trials; the same
+    command goes on after a kill. TPE can't be spread: each of its trials depends on all before it.
     """
     from gtea.experiments.tune.search import train_best, tune
     from gtea.training.request import LinkRequest, NodeRequest
 
+    if on is None and work is not None:
+        raise UsageError("--work: only goes with --on. Leave it out.")
     read = LinkRequest.read if task == "links" else NodeRequest.read
     asked = options_of(task, options)
     check_store(store, verify=verify is not False)
     request = read(Path(store), config=Path(config) if config else None, **asked)
     search = _search(request, kind, trials, space, seed, no_prune, options["settings"])
     folder = Path(out).absolute()
-    with tuning_bar() as listener:
-        made = tune(request, search, folder, listener, resume=resume)
+    if on is not None:
+        found = _tuned_on(on, request, asked, search, folder, work, resume=resume)
+        if found is None:
+            say_others_end(on, out)
+            return
+        made = found
+    else:
+        with tuning_bar() as listener:
+            made = tune(request, search, folder, listener, resume=resume)
     result = _result(request, search, made, folder)
     if final:
         with training_bar() as bar:
@@ -124,6 +141,25 @@ def command(
         print_json(result)
     else:
         _show(result)
+
+
+def _tuned_on(
+    on: str,
+    request: TrainingRequest,
+    options: dict[str, Any],
+    search: Search,
+    out: Path,
+    work: str | None,
+    *,
+    resume: bool,
+) -> list[Trial] | None:
+    from gtea.cluster.carriers import carrier_of
+    from gtea.experiments.tune.search_tasks import tune_on
+    from gtea.training.request_record import RequestRecord
+
+    record, place = RequestRecord.of(request, options), None if work is None else Path(work).absolute()
+    with progress_bar() as progress:
+        return tune_on(carrier_of(on), request, record, search, out, place, progress, resume=resume)
 
 
 def _search(

@@ -61,6 +61,8 @@ class JobArray:
     def _make(self, task: FileTask, by_name: dict[str, FileTask], folder: Path) -> None:
         for attempt in range(_MOST_ATTEMPTS):
             outcome = outcome_of(folder, task)
+            while "busy" in outcome:
+                outcome = outcome_of(folder, task)
             if not outcome:
                 return
             damaged = outcome.get("damaged")

@@ -7,12 +7,8 @@ When its stdin closes, because the parent has finished or was killed, it exits. 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import queue
-import subprocess
-import sys
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +16,9 @@ from typing import Any
 from gtea.cluster.schedule import Then, run_in_order
 from gtea.cluster.tasks import FileTask, to_json
 from gtea.runtime.progress import Progress
+from gtea.runtime.worker_process import Answers, WorkerProcess
+
+_SECONDS_BETWEEN_LOOKS = 1.0
 
 
 class LocalPool:
@@ -38,7 +37,9 @@ class LocalPool:
         """The outcome of a task in a process of this machine: there is one node."""
         with contextlib.closing(_Processes(folder, 1, self._threads())) as engine:
             engine.start(task)
-            return [engine.next()[1]]
+            while (ended := engine.next()) is None:
+                pass
+            return [ended[1]]
 
     def _threads(self) -> int:
         wanted = os.environ.get("OMP_NUM_THREADS", "")
@@ -46,92 +47,48 @@ class LocalPool:
         return max(1, threads // self.num_workers)
 
 
-def thread_settings(threads: int) -> dict[str, str]:
-    """Environment variables with which a process uses that many threads."""
-    return dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), str(threads))
-
-
 class _Processes:
     """The engine: worker processes, started when they are needed."""
 
     def __init__(self, folder: Path, num_workers: int, threads: int) -> None:
-        self._folder = folder
-        self._num_workers = num_workers
-        self._environment = {**os.environ, **thread_settings(threads)}
-        self._workers: dict[int, _Process] = {}
-        self._lines: queue.Queue[tuple[int, dict[str, Any]]] = queue.Queue()
+        self._folder, self._num_workers, self._threads = folder, num_workers, threads
+        self._workers: dict[int, WorkerProcess] = {}
+        self._tasks: dict[int, FileTask] = {}
+        self._answers: Answers = queue.Queue()
         self._started = 0
 
     def room(self) -> int:
         """How many tasks can be started now."""
-        return self._num_workers - sum(worker.task is not None for worker in self._workers.values())
+        return self._num_workers - len(self._tasks)
 
     def start(self, task: FileTask) -> None:
         """Give a task to an idle worker, or to a new one."""
-        worker = next((each for each in self._workers.values() if each.task is None), None)
-        if worker is None:
+        number = next((each for each in self._workers if each not in self._tasks), None)
+        if number is None:
             self._started += 1
-            worker = self._workers[self._started] = _Process(self._started, self._environment, self._lines)
-        worker.start(task, self._folder)
+            number = self._started
+            self._workers[number] = WorkerProcess(
+                "gtea.cluster.task_worker", number, self._answers, threads=self._threads
+            )
+        self._tasks[number] = task
+        self._workers[number].send({"folder": str(self._folder), "task": to_json(task)})
 
-    def next(self) -> tuple[str, dict[str, Any]]:
+    def next(self) -> tuple[str, dict[str, Any]] | None:
         """Wait for an outcome, or for the death of a worker that had a task."""
         while True:
-            number, outcome = self._lines.get()
-            worker = self._workers[number]
-            task, worker.task = worker.task, None
-            if "lost" in outcome:
+            try:
+                number, outcome = self._answers.get(timeout=_SECONDS_BETWEEN_LOOKS)
+            except queue.Empty:
+                return None
+            if "died" in outcome:
+                outcome = {"lost": f"its process ended with code {outcome['died']}"}
                 self._workers.pop(number).close()
+            task = self._tasks.pop(number, None)
             if task is not None:
                 return task.name, outcome
 
     def close(self) -> None:
         """End all workers. One that is at work is killed: its task is begun anew next time."""
-        for worker in self._workers.values():
-            worker.close()
+        for number, worker in self._workers.items():
+            worker.close(kill=number in self._tasks)
         self._workers.clear()
-
-
-class _Process:
-    """A worker process and the thread that reads its output."""
-
-    def __init__(
-        self, number: int, environment: dict[str, str], lines: queue.Queue[tuple[int, dict[str, Any]]]
-    ) -> None:
-        self.task: FileTask | None = None
-        # -P: don't import modules from the current folder.
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "gtea.cluster.task_worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment,
-            text=True,
-        )
-        self._listener = threading.Thread(target=self._listen, args=(number, lines), daemon=True)
-        self._listener.start()
-
-    def start(self, task: FileTask, folder: Path) -> None:
-        """Send a task to the process."""
-        self.task = task
-        assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # the process has died, and its listener says so
-            self._process.stdin.write(json.dumps({"folder": str(folder), "task": to_json(task)}) + "\n")
-            self._process.stdin.flush()
-
-    def close(self) -> None:
-        """End the process."""
-        assert self._process.stdin is not None
-        if self.task is not None:
-            self._process.kill()
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.close()
-        self._process.wait()
-        self._listener.join()
-
-    def _listen(self, number: int, lines: queue.Queue[tuple[int, dict[str, Any]]]) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as responses:
-            for line in responses:
-                if line.endswith("\n"):  # a killed worker may leave an incomplete line
-                    lines.put((number, json.loads(line)))
-        lines.put((number, {"lost": f"its process ended with code {self._process.wait()}"}))

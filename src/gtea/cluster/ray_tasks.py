@@ -21,11 +21,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gtea.cluster.local_pool import thread_settings
 from gtea.cluster.schedule import Then, run_in_order
 from gtea.cluster.tasks import FileTask, from_json, outcome_of, to_json
 from gtea.errors import StoreError, UsageError
 from gtea.runtime.progress import Progress
+from gtea.runtime.worker_process import thread_settings
 
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_USAGE_STATS_REPORT_URL": "http://127.0.0.1:9/"}
 """Without the second, Ray still reports once that it is not to report. Nothing listens at that port."""
@@ -134,11 +134,11 @@ class _Submitted:
         """Give a task to Ray."""
         self._names[self._remote.remote(str(self._folder), to_json(task))] = task.name
 
-    def next(self) -> tuple[str, dict[str, Any]]:
+    def next(self) -> tuple[str, dict[str, Any]] | None:
         """Wait for a task that ended, was lost or can't be run."""
-        done: list[Any] = []
-        while not done:
-            done, _ = self._ray.wait(list(self._names), num_returns=1, timeout=_SECONDS_BETWEEN_LOOKS)
+        done, _ = self._ray.wait(list(self._names), num_returns=1, timeout=_SECONDS_BETWEEN_LOOKS)
+        if not done:
+            return None
         name = self._names.pop(done[0])
         try:
             outcome: dict[str, Any] = json.loads(self._ray.get(done[0]))

@@ -1,7 +1,8 @@
 """Tasks in order, for engines with a driver: as many at once as the engine takes, each after those that it reads.
 
 A task that is lost, because its process or its machine died, is run again. A damaged file is made again, and then what
-found it damaged. Both a few times only: what fails again and again has a reason.
+found it damaged. Both a few times only: what fails again and again has a reason. A task on whose thing another process
+is at work, another command for example, is tried again later, as often as it takes.
 """
 
 from __future__ import annotations
@@ -27,8 +28,11 @@ class Engine(Protocol):
     def start(self, task: FileTask) -> None:
         """Start a task."""
 
-    def next(self) -> tuple[str, dict[str, Any]]:
-        """Wait for a task that is no longer running: its name and outcome. ``{"lost": why}`` if nobody knows it."""
+    def next(self) -> tuple[str, dict[str, Any]] | None:
+        """Wait for a task that is no longer running: its name and outcome. ``{"lost": why}`` if nobody knows it.
+
+        None after some seconds in which nothing ended.
+        """
 
 
 Then = Callable[[], Sequence[FileTask]]
@@ -60,12 +64,18 @@ def _run(tasks: Sequence[FileTask], folder: Path, engine: Engine, progress: Prog
             if done.issuperset(task.after):
                 running[task.name] = waiting.pop(task.name)
                 engine.start(task)
-        name, outcome = engine.next()
+        ended = engine.next()
+        if ended is None:
+            progress(stage_of(next(iter(running))), len(done) / len(tasks))
+            continue
+        name, outcome = ended
         task = running.pop(name)
         if "error" in outcome:
             raise_error(name, outcome)
         if not outcome:
             done.add(name)
+        elif "busy" in outcome:
+            waiting[name] = task  # after all others: meanwhile whoever is at work there may finish it
         else:
             for each in _again(task, outcome, by_name, troubles):
                 done.discard(each.name)

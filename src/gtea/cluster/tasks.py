@@ -21,6 +21,9 @@ from gtea import errors
 from gtea.cluster.part_files import SUFFIX, Arrays, DamagedFileError, PartFile, is_whole, write_part_file
 from gtea.errors import GteaError
 from gtea.runtime.disk_errors import system_error
+from gtea.runtime.files import BusyError
+
+_SECONDS_OF_A_BUSY_TASK = 0.5
 
 Work = Callable[[Path, dict[str, Any]], tuple[Arrays, Mapping[str, Any]]]
 """From the folder and the arguments to the arrays and facts of the file."""
@@ -78,9 +81,12 @@ def run_task(folder: Path, task: FileTask) -> None:
 
 
 def outcome_of(folder: Path, task: FileTask) -> dict[str, Any]:
-    """Run a task and say in JSON what came of it: ``{}``, or what is damaged, or an error."""
+    """Run a task and say in JSON what came of it: ``{}``, or what is damaged, or who is at work there, or an error."""
     try:
         run_task(folder, task)
+    except BusyError as error:
+        time.sleep(_SECONDS_OF_A_BUSY_TASK)  # whoever asks again at once would ask without end
+        return {"busy": True, "lines": error.lines}
     except DamagedFileError as error:
         return {"damaged": error.path.name.removesuffix(SUFFIX), "lines": error.lines}
     except GteaError as error:

@@ -93,6 +93,10 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
 
 
+class BusyError(UsageError):
+    """Another process is at work on the same thing. It may be done later, or then be done already."""
+
+
 def try_lock(handle: int, *, exclusive: bool) -> bool:
     """Lock an open file or folder until its handle is closed. Returns False if another process has locked it."""
     try:

@@ -25,6 +25,11 @@ Answers = queue.Queue[tuple[int, dict[str, Any]]]
 """The number of a worker, and a line that it wrote; ``{"died": exit code}`` is the last one."""
 
 
+def thread_settings(threads: int) -> dict[str, str]:
+    """Environment variables with which a process uses that many threads."""
+    return dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), str(threads))
+
+
 class WorkerProcess:
     """A process and the thread that reads its answers."""
 
@@ -41,7 +46,7 @@ class WorkerProcess:
             [sys.executable, "-P", "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)},
+            env={**os.environ, **thread_settings(threads)},
             pass_fds=tuple(locks),
             text=True,
         )
@@ -55,9 +60,11 @@ class WorkerProcess:
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
 
-    def close(self) -> None:
-        """Close stdin and wait for the process to end."""
+    def close(self, *, kill: bool = False) -> None:
+        """Close stdin, or kill the process, and wait for it to end."""
         assert self._process.stdin is not None
+        if kill:
+            self._process.kill()
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
         self._process.wait()

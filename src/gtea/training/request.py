@@ -14,19 +14,16 @@ from gtea.errors import UsageError
 from gtea.models.model_folder import SavedModel
 from gtea.models.registry import DEFAULT_MODEL, default_config, model_config, require_classifier
 from gtea.runtime.device import resolve_device
-from gtea.runtime.files import write_json
 from gtea.store.store import Store
 from gtea.tasks.decision_options import DecisionOptions
 from gtea.tasks.labels import Labels, positive_class, read_labels
 from gtea.tasks.link_split import LinkSplit, split_links, with_negatives
 from gtea.tasks.splits import Split, stratified_folds, temporal_split
-from gtea.tasks.uncertainty import mean_and_std
 from gtea.training.fit import Task, train_task
 from gtea.training.link_task import LinkTask
 from gtea.training.loop import TrainingListener
 from gtea.training.node_task import NodeTask
-from gtea.training.results import FoldsResult, MeanAndStd, TrainingResult
-from gtea.training.run_record import RUN, running_in
+from gtea.training.results import TrainingResult
 
 
 @dataclass(frozen=True)
@@ -176,7 +173,7 @@ def run_once(
     request: NodeRequest | LinkRequest, out: str | None, resume: str | None, listener: TrainingListener
 ) -> TrainingResult:
     """Train one model, or resume its training."""
-    folder = _folder(out, resume)
+    folder = folder_of(out, resume)
     task: Task[Any] = request.once(folder)
     model = train_task(task, listener, resume=resume is not None)
     return result_of(model, folder)
@@ -192,40 +189,8 @@ def result_of(model: SavedModel, folder: Path) -> TrainingResult:
     return cast(TrainingResult, {**head, "seconds": model.facts["training_seconds"], **model.metrics, **decisions})
 
 
-def run_folds(
-    request: NodeRequest, k: int, out: str | None, resume: str | None, listener: TrainingListener
-) -> FoldsResult:
-    """Train one model per fold, and report the mean and standard deviation of each metric. Finished folds are kept."""
-    folder = _folder(out, resume)
-    with running_in(folder):
-        if resume is None and any(folder.iterdir()):
-            raise UsageError(f"{folder}: exists. Continue with --resume, or choose another --out.")
-        tasks = [
-            request.task_for(split, folder / f"fold-{number}") for number, split in enumerate(request.folds(k), start=1)
-        ]
-        each = [train_task(task, listener, resume=(task.folder / RUN).exists()).metrics for task in tasks]
-        summary = FoldsResult(
-            out=str(folder),
-            folds=k,
-            test=_mean_metrics([metrics["test"] for metrics in each]),
-            each=[metrics["test"] for metrics in each],
-            labels=request.labels.report,
-            split={"left_out": tasks[0].split.left_out},
-            warnings=each[0].get("warnings", []),
-        )
-        write_json(folder / "folds.json", dict(summary))
-    return summary
-
-
-def _mean_metrics(results: list[dict[str, float]]) -> dict[str, MeanAndStd]:
-    found: dict[str, MeanAndStd] = {}
-    for name in results[0]:
-        mean, std = mean_and_std([result[name] for result in results])
-        found[name] = {"mean": mean, "std": std}
-    return found
-
-
-def _folder(out: str | None, resume: str | None) -> Path:
+def folder_of(out: str | None, resume: str | None) -> Path:
+    """The folder of a new run, or of the one to resume."""
     if (out is None) == (resume is None):
         raise UsageError("--out, --resume: give one of them: a folder to create, or a run to resume.")
     folder = Path(out or resume or "").absolute()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import importlib.metadata
 import json
 import platform
@@ -17,7 +18,7 @@ import torch
 
 from gtea.errors import ModelError, UsageError
 from gtea.models.model_folder import MANIFEST
-from gtea.runtime.files import holds_only_drafts, locked, write_json
+from gtea.runtime.files import BusyError, holds_only_drafts, locked, write_json
 from gtea.runtime.json_shape import strict_json
 from gtea.runtime.plain_files import read_plain
 from gtea.training.checkpoint import CHECKPOINT, TREES
@@ -42,10 +43,15 @@ class RunIdentity:
         """Return the content of run.json, without versions."""
         return dataclasses.asdict(self)
 
+    @property
+    def digest(self) -> str:
+        """A sha256 of everything."""
+        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()
+
 
 def running_in(folder: Path) -> AbstractContextManager[int]:
     """Hold the lock of a run's folder: two processes in it would mix their files. Creates the folder."""
-    busy = UsageError(f"{folder}: another gtea process is training there. Wait for it, or choose another --out.")
+    busy = BusyError(f"{folder}: another gtea process is training there. Wait for it, or choose another --out.")
     return locked(folder, busy)
 
 
@@ -90,6 +96,15 @@ def require_same(folder: Path, stored: Mapping[str, Any], requested: Mapping[str
         raise UsageError(
             f"--resume {folder}: {name} was {shortened(old)} when the run began (got {shortened(new)}). "
             "Resume with the same data and settings, or start a new run."
+        )
+
+
+def require_asked(store: Path, run: RunIdentity, digest: str) -> None:
+    """Raise unless a run, as a process elsewhere has opened it, is the one that was asked for."""
+    if run.digest != digest:
+        raise UsageError(
+            f"{store}: store, labels or kernels are not those that the job began with. Let all workers see the same, "
+            "or start the command again."
         )
 
 

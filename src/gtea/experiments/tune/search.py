@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from gtea.experiments.tune.best import BEST, write_best
 from gtea.experiments.tune.proposals import Kind, proposer
 from gtea.experiments.tune.pruning import MedianRule
 from gtea.experiments.tune.space import Settings, Space
-from gtea.experiments.tune.trial_run import TrainingRequest, TrialRun, with_trial_settings
+from gtea.experiments.tune.trial_run import TrainingRequest, TrialRun, concluded, with_trial_settings
 from gtea.experiments.tune.trials import Trial, ranked, read_trials, save_trial, write_table
 from gtea.runtime.files import locked
 from gtea.training.fit import Task, run_identity
@@ -91,12 +91,9 @@ def tune(
             trials.append(_run_trial(request, search, out, settings, trials, listener))
             save_trial(out, trials[-1])
             search_record.remove_completed_runs(out, len(trials))
-            _write_results(out, request, trials)
-        _write_results(out, request, trials)
-    if not ranked(trials):
-        raise ModelError(
-            f"tune: no trial finished (of {len(trials)}). Change the space. Trial 1 failed with: {trials[0].reason}"
-        )
+            write_results(out, request, trials)
+        write_results(out, request, trials)
+    require_finished(trials)
     return trials
 
 
@@ -119,11 +116,21 @@ def _run_trial(
 ) -> Trial:
     number = len(earlier) + 1
     best = max((max(trial.curve) for trial in ranked(earlier)), default=None)
-    trial_run = TrialRun(request, settings, earlier, search.rule, search_record.run_folder(out, number))
-    return trial_run.run(lambda report: listener(SearchStatus(number, search.num_trials, best, report)))
+    run = TrialRun(request, settings, lambda: earlier, search.rule, search_record.run_folder(out, number))
+    made = run.run(lambda report: listener(SearchStatus(number, search.num_trials, best, report)))
+    return concluded(request, settings, made, earlier, search.rule)
 
 
-def _write_results(out: Path, request: TrainingRequest, trials: list[Trial]) -> None:
+def require_finished(trials: Sequence[Trial]) -> None:
+    """Raise unless a trial has finished."""
+    if not ranked(trials):
+        raise ModelError(
+            f"tune: no trial finished (of {len(trials)}). Change the space. Trial 1 failed with: {trials[0].reason}"
+        )
+
+
+def write_results(out: Path, request: TrainingRequest, trials: Sequence[Trial]) -> None:
+    """Write the table of all trials, and the best settings so far."""
     write_table(out / TABLE, trials, request.config.train.metric)
     if ranked(trials):
         best = ranked(trials)[0]

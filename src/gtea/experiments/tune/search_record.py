@@ -29,11 +29,11 @@ _RUNNING = "running"
 
 def begin_or_resume(out: Path, search: Mapping[str, Any], *, resume: bool) -> None:
     """Start a new search, or check that the one to resume has the same settings and data."""
-    if resume and (out / _SEARCH).exists():
-        require_same(out, _read(out / _SEARCH), search)
-        return
     if out.exists() and not holds_only_drafts(out / _SEARCH):
         if (out / _SEARCH).exists():
+            if resume:
+                require_same(out, _read(out / _SEARCH), search)
+                return
             raise UsageError(f"{out}: already holds a search. Continue it with --resume, or choose another --out.")
         raise UsageError(f"{out}: already exists. Choose another --out.")
     write_json(out / _SEARCH, {**search, "versions": versions()})
@@ -53,7 +53,7 @@ def remove_completed_runs(out: Path, num_completed: int) -> None:
     """Delete the training runs of completed trials. Their weights are not used again."""
     for folder in (out / _RUNNING).glob("*"):
         if folder.name.isdecimal() and int(folder.name) <= num_completed:
-            shutil.rmtree(folder)
+            shutil.rmtree(folder, ignore_errors=True)  # another job of the same search may be deleting it
     with contextlib.suppress(OSError):
         (out / _RUNNING).rmdir()
 
