@@ -43,7 +43,7 @@ def begin_job(kind: str, tasks: Sequence[FileTask], folder: Path, out: Path, *, 
 
 def run_joined(carrier: Carrier, tasks: Sequence[FileTask], folder: Path, progress: Progress) -> bool:
     """Run the tasks of a job that has begun. Returns whether this process goes on with what they have made."""
-    last = FileTask(_ALL, name_of(note_the_end), {}, tuple(task.name for task in tasks))
+    last = FileTask(_ALL, name_of(_note_the_end), {}, tuple(task.name for task in tasks))
     return is_whole(part_path(folder, _ALL)) or carrier.run([*tasks, last], folder, progress)
 
 
@@ -58,6 +58,6 @@ def require_node_of(folder: Path) -> None:
     require_same_node(read_job(folder)["node"])
 
 
-def note_the_end(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[str, Any]]:
+def _note_the_end(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[str, Any]]:
     """The last task: nothing but its file."""
     return {}, {}

@@ -67,7 +67,7 @@ def run_folds_on(
     tasks = [
         FileTask(
             f"fold.{number}",
-            name_of(train_fold),
+            name_of(_train_fold),
             {
                 "request": record.to_json(),
                 "fold": number,
@@ -89,7 +89,7 @@ def run_folds_on(
     return summary
 
 
-def train_fold(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[str, Any]]:
+def _train_fold(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[str, Any]]:
     """The task: train a fold, or go on with it."""
     require_node_of(folder)
     request = RequestRecord(**arguments["request"]).open()

@@ -59,7 +59,7 @@ def tune_on(
     tasks = [
         FileTask(
             f"trial.{number}",
-            name_of(train_trial),
+            name_of(_train_trial),
             {**shared, "number": number, "settings": chosen, "identity": identity.digest},
         )
         for number, chosen in enumerate(settings, start=1)
@@ -84,7 +84,7 @@ def tune_on(
     return found
 
 
-def train_trial(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[str, Any]]:
+def _train_trial(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[str, Any]]:
     """The task: train with the settings of a trial, or go on with it."""
     require_node_of(folder)
     out, number = Path(arguments["out"]), arguments["number"]
