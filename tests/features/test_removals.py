@@ -10,6 +10,7 @@ from tests.explain.worlds import CUT, random_rows, store_of
 from gtea.features.account_statistics import statistics
 from gtea.features.neighbour_labels import NeighbourLabelShares, neighbour_labels_of
 from gtea.features.partner_statistics import PartnerStatistics
+from gtea.features.partners_without import partner_rows_without
 from gtea.features.removals import RemovableEvents, Removals
 from gtea.features.rhythm_statistics import rhythm_statistics
 from gtea.store.store import Store
@@ -67,7 +68,7 @@ def test_partners_left_are_described_as_they_are(directed: bool) -> None:
         removable = RemovableEvents(view, int(node[0]))
         made = Removals(removable, sets_of(len(removable.partners)))
         truth = [PartnerStatistics(each).rows(node) for each in views_without(store, view, made)]
-        np.testing.assert_array_equal(PartnerStatistics(view).rows_without(made), np.concatenate(truth))
+        np.testing.assert_array_equal(partner_rows_without(PartnerStatistics(view), made), np.concatenate(truth))
 
 
 def test_an_account_without_events() -> None:

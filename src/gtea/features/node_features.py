@@ -27,6 +27,7 @@ from gtea.features.alternatives import Alternatives
 from gtea.features.event_features import columns_of
 from gtea.features.neighbour_labels import NeighbourLabels, NeighbourLabelShares
 from gtea.features.partner_statistics import PartnerStatistics, partner_statistic_names
+from gtea.features.partners_without import partner_rows_without
 from gtea.features.removals import Removals
 from gtea.features.rhythm_statistics import rhythm_statistic_names, rhythm_statistics
 from gtea.features.scaling import ColumnScaler, RankScaler
@@ -179,7 +180,7 @@ class NodeFeatures:
                 raw = accounts.statistics[:, self._statistics]
             case "partners":
                 rows = (
-                    self._partners.rows_without(accounts)
+                    partner_rows_without(self._partners, accounts)
                     if isinstance(accounts, Removals)
                     else self._partners.rows_in(accounts, partner)
                 )

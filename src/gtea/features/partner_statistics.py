@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,6 @@ from numpy.typing import NDArray
 from gtea.features.alternatives import Alternatives
 from gtea.features.neighbour_rows import NeighbourRows
 from gtea.features.node_blocks import fill_rows, node_threads
-from gtea.features.removals import Removals
 from gtea.features.short_sorts import distinct, sort_both
 from gtea.runtime.jit import jit
 from gtea.store.graph import Graph, graph_of, visible_events, visible_slots
@@ -55,13 +54,23 @@ def partner_statistic_names(features: Sequence[str]) -> tuple[str, ...]:
     return (*sides, *(f"partners_{name}" for name in _SUMMARY))
 
 
+class PartnerFlows(NamedTuple):
+    """The partners of an account, in the order in which they are added up."""
+
+    partner: NDArray[np.int64]
+    flows: NDArray[np.float64]
+    """Events out, in and both, and the sizes of each feature, [num_partners, 3, 1 + num_features]."""
+    profiles: NDArray[np.float64]
+    """What is cached of each."""
+
+
 class PartnerStatistics:
     """Computes the partner statistics of one view. What is needed of a partner is cached: hubs are read once."""
 
     def __init__(self, view: View) -> None:
         self._graph = graph_of(view)
         self._directed = view.store.directed
-        self._width = len(partner_statistic_names(view.store.features))
+        self.width = len(partner_statistic_names(view.store.features))
         num_nodes = view.store.num_nodes
         # Zeroed memory takes no space before it is written.
         self._profiles = np.zeros((num_nodes, _profile_width(view.store)))
@@ -85,17 +94,13 @@ class PartnerStatistics:
         threads = node_threads(len(nodes))
         self._describe_partners(np.ascontiguousarray(nodes, dtype=np.int64), threads)
         fill = partial(_fill, self._graph, self._directed, self._graph.slot_neighbour, 0, self._profiles)
-        return fill_rows(fill, nodes, self._width, threads)
+        return fill_rows(fill, nodes, self.width, threads)
 
-    def rows_without(self, accounts: Removals) -> NDArray[np.float64]:
-        """The rows of an account without some of its partners."""
-        node = np.array([accounts.account.node])
-        self._describe_partners(node, 1)
-        place, flows = _flows_of(self._graph, int(node[0]), self._directed)
-        left = ~accounts.lost[:, np.searchsorted(accounts.account.partners, place)]
-        rows = np.zeros((len(left), self._width))
-        _fill_left(flows, self._profiles[place], np.ascontiguousarray(left), rows)
-        return rows
+    def flows_of(self, node: int) -> PartnerFlows:
+        """What the rows of one node are made of."""
+        self._describe_partners(np.array([node]), 1)
+        partner, flows = _flows_of(self._graph, node, self._directed)
+        return PartnerFlows(partner, flows, self._profiles[partner])
 
     def rows_in(self, accounts: Alternatives, partner: Alternatives | None = None) -> NDArray[np.float64]:
         """The rows of alternatives to accounts. Their partners are as in the view, but for one.
@@ -106,8 +111,8 @@ class PartnerStatistics:
         self._describe_partners(np.unique(accounts.original), 1)
         if partner is None:
             fill = partial(_fill, accounts.graph, self._directed, accounts.graph.slot_neighbour, 0, self._profiles)
-            return fill_rows(fill, accounts.nodes, self._width, node_threads(len(accounts.nodes)))
-        profiles, rows = self._profiles.copy(), np.zeros((len(accounts.nodes), self._width))
+            return fill_rows(fill, accounts.nodes, self.width, node_threads(len(accounts.nodes)))
+        profiles, rows = self._profiles.copy(), np.zeros((len(accounts.nodes), self.width))
         other = np.zeros((len(rows), profiles.shape[1]))
         _fill_profiles(partner.graph, self._directed, partner.nodes, other)
         for i in range(len(rows)):
@@ -225,7 +230,7 @@ def _fill(
             for k in range(count):
                 partner[k] = row_of_slot[slots[k] - first_slot]
             _fill_sides(partner[:count], flows, profiles, by_side, sums, largest)
-            _fill_summary(flows[:count], left, rows[i, 3 * width :])
+            fill_summary(flows[:count], left, rows[i, 3 * width :])
 
 
 @jit
@@ -236,38 +241,6 @@ def _flows_of(graph: Graph, node: int, directed: bool) -> tuple[NDArray[np.int64
     flows = np.empty((stop - start, 3, 1 + graph.event_features.shape[1]))
     count = _read(graph, node, directed, partner, slots, flows)
     return partner[:count], flows[:count]
-
-
-@jit
-def _fill_left(
-    flows: NDArray[np.float64], profiles: NDArray[np.float64], left: NDArray[np.bool_], rows: NDArray[np.float64]
-) -> None:
-    """Fill the rows of one node, each with some of its partners left; flows and profiles are by partner."""
-    num_features = flows.shape[2] - 1
-    width = len(_SIDE_COLUMNS) + len(_FEATURE_COLUMNS) * num_features
-    sums, largest = np.empty((3, 1 + num_features)), np.empty((3, 1 + num_features))
-    # Listed by side, because most partners have one: asking each of them every time costs more than the sums.
-    listed, length = np.empty((3, len(flows)), dtype=np.int64), np.zeros(3, dtype=np.int64)
-    for side in range(3):
-        for i in range(len(flows)):
-            if flows[i, side, 0] > 0:
-                listed[side, length[side]] = i
-                length[side] += 1
-    for row in range(len(left)):
-        by_side = rows[row, : 3 * width].reshape(3, width)
-        sums[:], largest[:] = 0, 0
-        for side in range(3):
-            count, squares = 0, 0.0
-            for place in range(length[side]):
-                i = listed[side, place]
-                if left[row, i]:
-                    count += 1
-                    squares += flows[i, side, 0] * flows[i, side, 0]
-                    _add_partner(flows, i, side, profiles, i, by_side, sums, largest)
-            if count > 0:
-                _finish(by_side[side], count, squares, sums[side], largest[side])
-        if left[row].any():
-            _fill_summary(flows, left[row], rows[row, 3 * width :])
 
 
 @jit
@@ -328,13 +301,13 @@ def _fill_sides(
             if flows[i, side, 0] > 0:
                 count += 1
                 squares += flows[i, side, 0] * flows[i, side, 0]
-                _add_partner(flows, i, side, profiles, partner[i], rows, sums, largest)
+                add_partner(flows, i, side, profiles, partner[i], rows, sums, largest)
         if count > 0:
-            _finish(rows[side], count, squares, sums[side], largest[side])
+            finish_side(rows[side], count, squares, sums[side], largest[side])
 
 
 @jit
-def _add_partner(
+def add_partner(
     flows: NDArray[np.float64],
     i: int,
     side: int,
@@ -357,7 +330,7 @@ def _add_partner(
 
 
 @jit
-def _finish(
+def finish_side(
     row: NDArray[np.float64], count: int, squares: float, sums: NDArray[np.float64], largest: NDArray[np.float64]
 ) -> None:
     """Turn the sums of one side into means and shares."""
@@ -373,7 +346,7 @@ def _finish(
 
 
 @jit
-def _fill_summary(flows: NDArray[np.float64], left: NDArray[np.bool_], row: NDArray[np.float64]) -> None:
+def fill_summary(flows: NDArray[np.float64], left: NDArray[np.bool_], row: NDArray[np.float64]) -> None:
     """Fill the columns about all partners that are left."""
     count, mutual, events = 0, 0, 0.0
     for i in range(len(flows)):

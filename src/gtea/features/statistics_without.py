@@ -106,11 +106,12 @@ def _rows(
         by_side = rows[i, : 3 * width].reshape(3, width)
         unchanged = whole[: 3 * width].reshape(3, width)
         has_all = first == num_slots
-        mark = first // every
+        # Chosen before the loop: inside, the compiler makes a loop of it that takes four times as long.
+        mark, wanted = first // every, 3 if has_all else lost
         by_side[:] = marks[mark]
         for slot in range(mark * every, num_slots):
             if kept[i, slot]:
-                _add_slot(events, slot, by_side, 3 if has_all else lost)
+                _add_slot(events, slot, by_side, wanted)
         by_side[_BOTH, PARTNERS] = _num_partners(events, kept[i], has_partner, i + 1)
         counts = _times_left(events, kept[i], times)
         for side in range(3):
