@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from tests.explain.worlds import CUT, random_rows, store_of
 
-from gtea.explain.own_statistics import AccountPopulation, MedianInputs
+from gtea.explain.own_statistics import AccountPopulation, MedianInputs, statistic_effects
 from gtea.features.node_features import NodeFeatures
 from gtea.features.preprocessing import fit_nodes
+from gtea.store.memory import store_in_memory
 
 VIEW = store_of(random_rows(1)).as_of(CUT)
 
@@ -21,6 +22,9 @@ def test_percentiles_count_half_of_those_that_are_equal() -> None:
     for value in (0, 2, 3, 100):
         expected = 100 * (np.mean(values < value) + np.mean(values == value) / 2)
         assert population.percentile(column, value) == pytest.approx(expected)
+        assert population.standing(column, value) == pytest.approx(
+            (100 * np.mean(values < value), 100 * np.mean(values > value))
+        )
     assert population.medians[column] == np.sort(values)[len(values) // 2]
 
 
@@ -33,3 +37,13 @@ def test_one_column_at_a_time_is_exchanged() -> None:
     rows = medians.exchanged(row, names)
     changed = [np.flatnonzero(each != row).tolist() for each in rows]
     assert changed == [[nodes.names.index("both_partners")], [], [nodes.names.index("in_amount_sum")]]
+
+
+def test_one_number_is_told_once() -> None:
+    store = store_in_memory(["a", "b", "d"], ["b", "c", "a"], [10, 20, 50], features={"amount": [1.0, 2.0, 3.0]})
+    view = store.as_of()
+    population = AccountPopulation(view, ("statistics",))
+    names = ("both_gap_min", "both_gap_max", "both_span", "in_amount_sum", "in_amount_mean", "both_partners")
+    scores = np.array([0.5, 0.55, 0.6, 0.65, 0.7, 0.75])
+    told = statistic_effects(population, store.node("a"), names, scores, 0.9, view)
+    assert [each.name for each in told] == ["both_gap_min", "in_amount_sum", "both_partners"]

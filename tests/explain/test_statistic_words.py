@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from gtea.explain.statistic_words import sentence
+from gtea.explain.statistic_words import Standing, plain_digits, sentence
 from gtea.features.account_statistics import statistic_names
 from gtea.features.partner_statistics import partner_statistic_names
 from gtea.features.rhythm_statistics import rhythm_statistic_names
@@ -15,21 +15,36 @@ FEATURES = ("amount", "fee_paid")
 NAMES = (*statistic_names(FEATURES), *partner_statistic_names(FEATURES), *rhythm_statistic_names(FEATURES))
 
 
-def words(name: str, percentile: float = 98.0, **values: float) -> str:
-    return sentence(name, {**dict.fromkeys(NAMES, 0.5), **values}, percentile, FEATURES, steps=False)
+MANY = Standing(98.0, 1.0)
+
+
+def words(name: str, standing: Standing = MANY, /, **values: float) -> str:
+    return sentence(name, {**dict.fromkeys(NAMES, 0.5), **values}, standing, FEATURES, steps=False)
 
 
 def test_what_a_mule_does() -> None:
-    said = words("left_amount", 2.0, in_amount_sum=1000.0, out_amount_sum=997.0, rhythm_hold_mean=math.log1p(7200.0))
+    moved = {"in_amount_sum": 1000.0, "out_amount_sum": 997.0, "rhythm_hold_mean": math.log1p(7200.0)}
+    said = words("left_amount", Standing(1.0, 98.0), **moved)
     assert said == "forwards 99.7 % of the amount it receives, within 2 hours; more than 98 % of accounts"
+    said = words("left_amount", Standing(12.0, 88.0), **{**moved, "out_amount_sum": 3220.0})
+    assert said == (
+        "sends 3.22 times the amount it receives, within 2 hours; the two sums are further apart for 88 % of accounts"
+    )
+    said = words("left_amount", Standing(30.0, 0.0), in_amount_sum=3.0, out_amount_sum=0.0)
+    assert said == "only receives amount; like 70 % of accounts"
 
 
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
         ("out_count", 12.0, "12 events sent"),
+        ("both_count", 1.0, "1 event"),
         ("in_fee_paid_sum", 12345.6, "12,346 of fee_paid received in all"),
-        ("both_gap_min", 90.0, "at least 1.5 minutes lie between two events sent or received"),
+        ("both_amount_sum", 0.00002, "0.00002 of amount sent and received in all"),
+        ("in_amount_std", 1.69, "the amount of its events received varies by 1.69 (standard deviation)"),
+        ("both_gap_min", 90.0, "the shortest time between two events is 1.5 minutes"),
+        ("in_partners", 5.0, "is paid by 5 accounts"),
+        ("both_partners", 1.0, "has 1 counterparty"),
         ("net_amount", -3.0, "gives away 3 of amount in all"),
         ("partners_in_amount_top_share", 0.997, "the largest of those who pay it has 99.7 % of all amount"),
         ("rhythm_hold_mean", -1.0, "sends nothing after it has received something"),
@@ -39,6 +54,18 @@ def test_some_sentences(name: str, value: float, said: str) -> None:
     assert words(name, **{name: value}) == f"{said}; more than 98 % of accounts"
 
 
+def test_a_share_of_accounts_is_that_with_less_or_more() -> None:
+    assert words("out_count", Standing(20.0, 70.0), out_count=2.0) == "2 events sent; less than 70 % of accounts"
+    assert words("out_count", Standing(20.0, 20.0), out_count=2.0) == "2 events sent; like 60 % of accounts"
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [(2e-05, "0.000020"), (1.234e-7, "0.00000012"), (1e-18, "1e-18"), (0.5, "0.5"), (12.0, "12")]
+)
+def test_small_numbers_have_no_exponent(value: float, said: str) -> None:
+    assert plain_digits(value, 2) in (said, said.rstrip("0"))
+
+
 @pytest.mark.parametrize("steps", [False, True])
 @pytest.mark.parametrize("value", [-1.0, 0.0, 0.5, 3e7])
 def test_there_are_words_for_every_statistic(value: float, steps: bool) -> None:
@@ -46,10 +73,12 @@ def test_there_are_words_for_every_statistic(value: float, steps: bool) -> None:
         logarithm = name.endswith(("degree_mean", "events_mean", "hold_mean", "hold_min", "_passed"))
         values = {**dict.fromkeys(NAMES, value), "rhythm_hold_mean": min(value, 20.0)}
         values[name] = min(value, 20.0) if logarithm else value
-        said = sentence(name, values, 10.0, FEATURES, steps)
+        said = sentence(name, values, Standing(10.0, 90.0), FEATURES, steps)
         assert said.endswith("; less than 90 % of accounts") or name.startswith("left_")
         assert name not in said
 
 
 def test_a_statistic_of_another_kind_is_named() -> None:
-    assert sentence("age", {"age": 3.0}, 60.0, (), steps=False) == "age is 3; more than 60 % of accounts"
+    assert (
+        sentence("age", {"age": 3.0}, Standing(60.0, 40.0), (), steps=False) == "age is 3; more than 60 % of accounts"
+    )

@@ -19,7 +19,7 @@ def request_for(report: SmallReport, out: Path) -> CaseRequest:
     common = made_up_case(busy_store(3)).common
     store = report.store
     return CaseRequest(
-        str(report.model), str(store.path), store.digest, store.end, str(out), 1, (0, store.end), common, None, None
+        str(report.model), str(store.path), store.digest, store.end, str(out), (0,), (0, store.end), common, None, None
     )
 
 

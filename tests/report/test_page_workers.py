@@ -15,7 +15,7 @@ JOBS = [{"node": node, "rank": node + 1, "number": node + 1} for node in range(3
 
 
 def test_processes_write_the_same_pages(small_report: SmallReport, tmp_path: Path) -> None:
-    request = dataclasses.replace(request_for(small_report, tmp_path), num_cases=3)
+    request = dataclasses.replace(request_for(small_report, tmp_path), nodes=(0, 1, 2))
     done = dict(write_pages(request, JOBS, 2))
     assert sorted(done) == [1, 2, 3]
     assert [done[number].whole for number in (1, 2, 3)] == [small_report.store.account(node) for node in range(3)]

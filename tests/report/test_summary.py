@@ -32,13 +32,28 @@ def test_what_would_have_to_be_different(busy_case: Case) -> None:
     assert "It would be no alert without 39 counterparties (0.200)" in summary_text(
         with_what_if(busy_case, WhatIf(accounts[1:], 0.2, False, False))
     )
-    assert "Only without all of them would it be no alert (0.200)" in summary_text(
+    assert "It would be no alert only without all of them (0.200)." in summary_text(
         with_what_if(busy_case, WhatIf(accounts, 0.2, False, True))
+    )
+    assert "no alert without all of them (0.200); no smaller set was found" in summary_text(
+        with_what_if(busy_case, WhatIf(accounts, 0.2, False, False))
     )
     assert "whichever counterparties are left out" in summary_text(
         with_what_if(busy_case, WhatIf(accounts, 0.9, True, True))
     )
     assert "alert" not in summary_text(with_what_if(busy_case, None))
+
+
+def test_known_counterparties_are_counted(busy_case: Case) -> None:
+    some = tuple(
+        dataclasses.replace(pair, known="illicit" if i < 5 else "normal") for i, pair in enumerate(busy_case.pairs)
+    )
+    case = dataclasses.replace(busy_case, pairs=some)
+    assert "accounts. 5 of its 40 counterparties are known as “illicit”. Three of" in summary_text(case)
+    assert one_line(case).endswith("; 5 counterparties known as “illicit”")
+    assert "All of its 5 counterparties are known as" in summary_text(dataclasses.replace(case, pairs=some[:5]))
+    assert "Its only counterparty is known as" in summary_text(dataclasses.replace(case, pairs=some[:1]))
+    assert "known" not in summary_text(busy_case)
 
 
 def test_a_known_label_is_said(busy_case: Case) -> None:

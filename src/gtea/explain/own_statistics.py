@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.explain.explanation import StatisticEffect, log_odds
-from gtea.explain.statistic_words import sentence
+from gtea.explain.statistic_words import Standing, sentence
 from gtea.features.account_statistics import statistic_names, statistics
 from gtea.features.node_features import NodePreprocessing
 from gtea.features.partner_statistics import PartnerStatistics, partner_statistic_names
@@ -57,9 +57,15 @@ class AccountPopulation:
 
     def percentile(self, column: int, value: float) -> float:
         """The share of accounts with a smaller value, in percent; of equal values one half."""
+        standing = self.standing(column, value)
+        return (100 + standing.below - standing.above) / 2
+
+    def standing(self, column: int, value: float) -> Standing:
+        """The shares of accounts with a smaller and with a larger value, in percent."""
         values = self._rows[:, column]
-        below, not_above = np.searchsorted(values, [value, value]), np.searchsorted(values, value, side="right")
-        return float(50 * (below[0] + not_above) / max(1, len(values)))
+        below, not_above = np.searchsorted(values, value), np.searchsorted(values, value, side="right")
+        total = max(1, len(values))
+        return Standing(float(100 * below / total), float(100 * (len(values) - not_above) / total))
 
 
 @dataclass(frozen=True)
@@ -98,7 +104,7 @@ def statistic_effects(
     score: float,
     view: View,
 ) -> tuple[StatisticEffect, ...]:
-    """The statistics that move the score most, the strongest first.
+    """The statistics that move the score most, the strongest first. Of those that are one number, the first is named.
 
     Args:
         names: The statistics that were exchanged.
@@ -110,11 +116,17 @@ def statistic_effects(
     column = {name: i for i, name in enumerate(population.names)}
     effects = np.array([log_odds(score) - log_odds(float(each)) for each in scores])
     steps = view.store.unit == "step"
-    found = []
-    for i in np.argsort(-np.abs(effects), kind="stable")[:_NUM_NAMED]:
+    found: list[StatisticEffect] = []
+    told: set[tuple[str, float]] = set()
+    for i in np.argsort(-np.abs(effects), kind="stable"):
         name = names[i]
-        if effects[i] == 0:
+        # Of two events the shortest, the mean and the longest time between them are one number: it is said once.
+        same = (_measures(name, view.store.features), values[name])
+        if effects[i] == 0 or len(found) == _NUM_NAMED:
             break
+        if same in told:
+            continue
+        told.add(same)
         percentile = population.percentile(column[name], values[name])
         found.append(
             StatisticEffect(
@@ -124,7 +136,18 @@ def statistic_effects(
                 percentile,
                 float(scores[i]),
                 float(effects[i]),
-                sentence(name, values, percentile, view.store.features, steps),
+                sentence(name, values, population.standing(column[name], values[name]), view.store.features, steps),
             )
         )
     return tuple(found)
+
+
+def _measures(name: str, features: tuple[str, ...]) -> str:
+    """What a statistic measures: those that measure the same, and have the same value, say the same."""
+    _, _, rest = name.partition("_")
+    if rest == "span" or rest.startswith("gap_"):
+        return "time between events"
+    for feature in sorted(features, key=len, reverse=True):
+        if rest.removeprefix(f"{feature}_") in ("sum", "mean", "min", "max"):
+            return f"size of {feature}"
+    return rest if name.startswith(("out_", "in_", "both_")) else name

@@ -4,29 +4,42 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import NamedTuple
 
-_SIDES = {"out": "sent", "in": "received", "both": "sent or received"}
+_SIDES = {"out": "sent", "in": "received", "both": "sent and received"}
 _PARTNERS = {"out": "those it pays", "in": "those who pay it", "both": "its counterparties"}
 _BURSTY = 0.3
+_MIN_PLAIN = 1e-8
 _UNITS = (("years", 365.25 * 86_400), ("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0), ("seconds", 1.0))
 
 
-def sentence(name: str, values: Mapping[str, float], percentile: float, features: tuple[str, ...], steps: bool) -> str:
-    """What a statistic says about an account, and how many accounts have less.
+class Standing(NamedTuple):
+    """The shares of accounts with a smaller and with a larger value, in percent."""
+
+    below: float
+    above: float
+
+
+def sentence(name: str, values: Mapping[str, float], standing: Standing, features: tuple[str, ...], steps: bool) -> str:
+    """What a statistic says about an account, and how many accounts have less, or more.
 
     Args:
         name: The name of the statistic.
         values: All statistics of the account by name.
-        percentile: The share of accounts with a smaller value, in percent.
         features: The names of the event features.
         steps: Whether times are counted in steps.
     """
     words = _words(name, values, features, steps)
-    if name.startswith("left_") and "forwards" in words:
-        percentile = 100 - percentile  # the statistic is what is left
-    if percentile >= 50:
-        return f"{words}; more than {_accounts(percentile)} of accounts"
-    return f"{words}; less than {_accounts(100 - percentile)} of accounts"
+    below, above = standing
+    if name.startswith("left_") and words.startswith(("forwards", "sends")):
+        # The statistic is what is left: how far both sums are apart.
+        told = "more than" if words.startswith("forwards") else "the two sums are further apart for"
+        return f"{words}; {told} {_accounts(above)} of accounts"
+    if 100 - below - above > max(below, above):
+        return f"{words}; like {_accounts(100 - below - above)} of accounts"
+    if below >= above:
+        return f"{words}; more than {_accounts(below)} of accounts"
+    return f"{words}; less than {_accounts(above)} of accounts"
 
 
 def _words(name: str, values: Mapping[str, float], features: tuple[str, ...], steps: bool) -> str:
@@ -48,32 +61,36 @@ def _words(name: str, values: Mapping[str, float], features: tuple[str, ...], st
 
 def _of_side(side: str, rest: str, value: float, features: tuple[str, ...], steps: bool) -> str:
     done = _SIDES[side]
+    events = "events" if side == "both" else f"events {done}"
+    event = "event" if side == "both" else f"event {done}"
     times = {
-        "since_first": f"its first event {done} was {{}} ago",
-        "since_last": f"its last event {done} was {{}} ago",
-        "span": f"{{}} lie between its first and its last event {done}",
-        "gap_mean": f"{{}} lie between two events {done}, on average",
-        "gap_std": f"the time between two events {done} varies by {{}}",
-        "gap_min": f"at least {{}} lie between two events {done}",
-        "gap_max": f"at most {{}} lie between two events {done}",
+        "since_first": f"its first {event} was {{}} ago",
+        "since_last": f"its last {event} was {{}} ago",
+        "span": f"{{}} from its first to its last {event}",
+        "gap_mean": f"on average {{}} between two {events}",
+        "gap_std": f"the time between two {events} varies by {{}} (standard deviation)",
+        "gap_min": f"the shortest time between two {events} is {{}}",
+        "gap_max": f"the longest time between two {events} is {{}}",
     }
     if rest == "gap_min" and value == 0:
-        return f"has events {done} at the same {'step' if steps else 'time'}"
+        return f"has {events} at the same {'step' if steps else 'time'}"
     if rest in times:
         return times[rest].format(_time(value, steps))
     if rest == "count":
-        return f"{_number(value)} events {done}"
+        return f"{_counted(value, 'event')}{'' if side == 'both' else f' {done}'}"
     if rest == "partners":
-        return f"deals with {_number(value)} accounts ({done})"
+        if side == "both":
+            return f"has {_counted(value, 'counterparty', 'counterparties')}"
+        return f"{'pays' if side == 'out' else 'is paid by'} {_counted(value, 'account')}"
     feature, kind = _split(rest, features)
     wording = {
-        "sum": "{} of {} {} in all",
-        "mean": "{} of {} {} per event, on average",
-        "std": "the {1} {2} per event varies by {0}",
-        "min": "at least {} of {} {} per event",
-        "max": "at most {} of {} {} per event",
+        "sum": f"{{}} of {feature} {done} in all",
+        "mean": f"{{}} of {feature} per {event}, on average",
+        "std": f"the {feature} of its {events} varies by {{}} (standard deviation)",
+        "min": f"the smallest {feature} of its {events} is {{}}",
+        "max": f"the largest {feature} of its {events} is {{}}",
     }
-    return wording[kind].format(_number(value), feature, done)
+    return wording[kind].format(_number(value))
 
 
 def _of_partners(rest: str, value: float, features: tuple[str, ...]) -> str:
@@ -91,11 +108,11 @@ def _of_partners(rest: str, value: float, features: tuple[str, ...]) -> str:
         case "events_mean":
             return f"{who} have {_number(math.expm1(value))} events, typically"
         case "sent_mean":
-            return f"{who} sent {_percent(100 * value)} of their own events"
+            return f"{who} are the sender in {_percent(100 * value)} of their own events, on average"
         case "top_share":
             return f"the largest of {who} has {_percent(100 * value)} of the events"
         case "concentration":
-            return f"as if {_number(1 / max(value, 1e-9))} of {who} had all events, in equal shares"
+            return f"its events spread over {who} as over {_number(1 / max(value, 1e-9))} with equal shares"
     feature, kind = _split(kind, features)
     if kind == "mean":
         return f"{who} have {_number(value)} of {feature} per event, on average"
@@ -118,7 +135,7 @@ def _of_rhythm(rest: str, value: float, features: tuple[str, ...], steps: bool) 
     if rest == "alternation":
         return f"changes between sending and receiving in {_percent(100 * value)} of its events"
     if rest in ("day_cos", "day_sin"):
-        return f"its events have a time of day of their own ({rest} {value:.2f})"
+        return f"its events keep to certain times of the day ({rest} {value:.2f})"
     if rest.endswith("_passed"):
         feature = rest.removesuffix("_passed")
         if value < 0:
@@ -128,13 +145,14 @@ def _of_rhythm(rest: str, value: float, features: tuple[str, ...], steps: bool) 
         )
     side, _, kind = rest.partition("_")
     done = _SIDES[side]
-    manner = "in bursts" if value > _BURSTY else "evenly" if value < -_BURSTY else "as by chance"
+    events = "events" if side == "both" else f"events {done}"
+    manner = "in bursts" if value > _BURSTY else "evenly" if value < -_BURSTY else "as if by chance"
     when = "late" if value > 0.5 else "early"
     wording = {
-        "rate": f"{_number(value)} events {done} per {unit}",
-        "burstiness": f"its events {done} come {manner} (burstiness {value:.2f})",
-        "busiest": f"{_percent(100 * value)} of its events {done} are in the busiest tenth of their time",
-        "trend": f"its events {done} lie {when} in its time ({_percent(100 * value)} on average)",
+        "rate": f"{_number(value)} {events} per {unit}",
+        "burstiness": f"its {events} come {manner} (burstiness {value:.2f})",
+        "busiest": f"{_percent(100 * value)} of its {events} are in the busiest tenth of their time",
+        "trend": f"its {events} lie {when} in its time ({_percent(100 * value)} of the way, on average)",
     }
     if kind in wording:
         return wording[kind]
@@ -175,7 +193,20 @@ def _number(value: float) -> str:
     """Three digits, or a whole number with separators."""
     if abs(value) >= 1000:
         return f"{value:,.0f}"
-    return f"{value:.0f}" if value == round(value) else f"{value:.3g}"
+    return f"{value:.0f}" if value == round(value) else plain_digits(value, 3)
+
+
+def _counted(value: float, thing: str, things: str | None = None) -> str:
+    return f"{_number(value)} {thing if value == 1 else things or thing + 's'}"
+
+
+def plain_digits(value: float, digits: int) -> str:
+    """So many digits without an exponent, unless it takes more than ten decimals: 0.00002, 1.5e-18."""
+    short = f"{value:.{digits}g}"
+    if "e" not in short or abs(value) < _MIN_PLAIN:
+        return short
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:.{places}f}".rstrip("0") if places else f"{value:.0f}"
 
 
 def _accounts(percent: float) -> str:

@@ -25,6 +25,8 @@ _BOTH_WAYS = 0.1
 
 TRACE = 0.005
 """An effect that is shown as 0.00."""
+_WINDOW_ROWS, _FILLED = 12, 0.3
+"""Of so many strongest counterparties, so large a share has an event in the window that a page shows first."""
 _NAMED, _GOOD_PART = 3, 0.1
 """So many counterparties are named, and none by which the score falls by less than this part of the largest fall."""
 
@@ -105,8 +107,13 @@ class Case:
 
     @property
     def window(self) -> tuple[int, int]:
-        """The window that a page shows first: the focus with some air, within all time."""
+        """The window that a page shows first: the focus with some air; all of time if most lanes would be empty."""
         first, last = widened(with_margin(*self.focus, self._shortest), self.whole)
+        strongest = self.pairs[:_WINDOW_ROWS]
+        if _FILLED * len(strongest) > sum(
+            bool(((pair.time >= first) & (pair.time <= last)).any()) for pair in strongest
+        ):
+            return self.whole
         return max(first, self.whole[0]), min(last, self.whole[1])
 
     @property

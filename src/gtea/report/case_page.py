@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,8 @@ from gtea.report.hours_figure import draw_hours, hour_counts, hours_note
 from gtea.report.lanes import BINS, Bursts, Lane, draw_axis, draw_lane, draw_strip, lane_of, tallest
 from gtea.report.merged_events import merged_events
 from gtea.report.narrative import narrative
-from gtea.report.removal_figure import draw_removal
+from gtea.report.next_steps import next_steps
+from gtea.report.removal_figure import draw_removal, removal_note
 from gtea.report.replay import replay_command
 from gtea.report.shown import short_id, shown
 from gtea.report.standing_figure import draw_standing
@@ -44,6 +45,8 @@ class Place:
     number: int
     of: int
     digits: int
+    numbers: Mapping[int, int] = field(default_factory=dict)
+    """The numbers of all pages, by the node that each is about."""
 
     def file(self, number: int) -> str:
         """The name of a page: by rank, because an id can be anything."""
@@ -60,6 +63,7 @@ def render_case(case: Case, place: Place | None = None, exports: Sequence[str] =
     rows, lanes, taken = _rows_that_fit(case)
     listed = _listed(case, case.pairs[len(rows) :], _ROOM - taken)
     about = case.explanation
+    numbers = place.numbers if place else {}
     content = {
         "title": f"{short_id(about.account)} · {score_text(about.score)} · gtea case",
         "case": case,
@@ -76,6 +80,7 @@ def render_case(case: Case, place: Place | None = None, exports: Sequence[str] =
         ),
         "standing_note": _standing_note(case),
         "facts": facts(case),
+        "next": next_steps(case, numbers),
         "own": [
             (shown(each.sentence), effect_text(each.effect))
             for each in about.own_statistics
@@ -83,7 +88,7 @@ def render_case(case: Case, place: Place | None = None, exports: Sequence[str] =
         ],
         "flow": draw_flow(_flow(case, len(rows))),
         "removal": _removal(case),
-        "removal_note": _removal_note(case),
+        "removal_note": removal_note(about),
         "hours": None if case.clock.steps else _hours(case),
         "rows": _evidence(case, rows, lanes),
         "strip": draw_strip(_whole_lane(case), case.window, case.whole),
@@ -212,24 +217,15 @@ def _standing_note(case: Case) -> str:
         return note
     right = expected.intervals[case.number - 1]
     return (
-        f"{note} Of the {expected.part} part's accounts that score as high or higher, {percent_text(right.value)} were "
-        f"right ({percent_text(right.low)} to {percent_text(right.high)})."
+        f"{note} Of the accounts of the {expected.part} part that score as high or higher, "
+        f"{percent_text(right.value)} are “{shown(case.explanation.label, 40)}” "
+        f"(95 % interval {percent_text(right.low)} to {percent_text(right.high)})."
     )
 
 
 def _removal(case: Case) -> Markup:
     about = case.explanation
     return draw_removal(about.score, about.removal_curve, about.random_curve, about.threshold)
-
-
-def _removal_note(case: Case) -> str:
-    about = case.explanation
-    place = min(3, len(about.removal_curve)) - 1
-    number = ("first", "first two", "first three")[place]
-    note = f"Without the {number}: {score_text(about.removal_curve[place])}."
-    at_random = score_text(about.random_curve.mean[place])
-    note += f" Without {place + 1} at random: {at_random} (band: one standard deviation)."
-    return note + (" Dashes: alerts from here." if about.threshold is not None else "")
 
 
 def _zero_weight(case: Case) -> str:

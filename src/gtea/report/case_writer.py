@@ -32,7 +32,8 @@ class CaseRequest:
     """Pages of one report are of one version of a store."""
     cut: int
     out: str
-    num_cases: int
+    nodes: tuple[int, ...]
+    """The accounts that have a page, in order."""
     window: tuple[int, int]
     """The page time that the rows of the index show."""
     common: CommonFacts
@@ -52,6 +53,7 @@ class CaseRequest:
         return CaseRequest(
             **{
                 **content,
+                "nodes": tuple(content["nodes"]),
                 "window": tuple(content["window"]),
                 "common": CommonFacts.from_json(content["common"]),
                 "exports": None if exports is None else ExportOptions(**exports),
@@ -65,6 +67,7 @@ class CaseWriter:
     def __init__(self, request: CaseRequest, model: NodeModel, store: Store) -> None:
         self._request = request
         self._store = store
+        self._numbers = {node: number for number, node in enumerate(request.nodes, start=1)}
         self._explainer = Explainer(model, store, request.cut, amount=request.amount)
         self._labels = KnownLabels(store, model.preprocessing.neighbour_labels)
 
@@ -78,7 +81,7 @@ class CaseWriter:
         explanation = self._explainer.explain(self._store.account(node))
         case = case_of(self._request.common, self._labels, explanation, self._store, rank, number)
         request = self._request
-        place = Place(number, request.num_cases, len(str(request.num_cases)))
+        place = Place(number, len(request.nodes), len(str(len(request.nodes))), self._numbers)
         out, links = Path(request.out), []
         if request.exports is not None:
             folder = f"files/{place.file(number).removesuffix('.html')}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from gtea.explain.statistic_words import plain_digits
+
 NOTHING = "\N{EN DASH}"
 _MINUS = "\N{MINUS SIGN}"
 
@@ -31,11 +33,11 @@ def amount_text(amount: float | None) -> str:
     if not math.isfinite(amount):
         return str(amount)
     size, sign = abs(amount), _MINUS if amount < 0 else ""
-    if size >= 1e15 or size < 1e-6:
+    if size >= 1e15 or size < 1e-8:
         return f"{sign}{size:.2e}"
     if size >= 1_000:
         return f"{sign}{size:,.0f}"
-    return f"{sign}{size:.2f}" if size >= 0.1 else f"{sign}{size:.2g}"
+    return f"{sign}{size:.2f}" if size >= 0.1 else f"{sign}{plain_digits(size, 2)}"
 
 
 def percent_text(share: float) -> str:

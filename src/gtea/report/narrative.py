@@ -5,6 +5,7 @@ from __future__ import annotations
 from gtea.report.case import TRACE, Case, Pair
 from gtea.report.facts import pair_facts
 from gtea.report.figures import amount_text, counted, effect_text, score_text
+from gtea.report.next_steps import next_steps
 from gtea.report.replay import replay_command
 from gtea.report.shown import shown
 from gtea.report.summary import summary_text
@@ -20,10 +21,11 @@ def narrative(case: Case) -> str:
         ("WHEN", _when(case)),
         ("HOW MUCH", _how_much(case)),
         ("WHY SUSPECTED", _why(case)),
+        ("LOOK NEXT AT", _next(case)),
         ("HOW TO CHECK", _check(case)),
     ]
     head = "DRAFT, made from figures alone. Check every statement before you use it.\n"
-    return head + "".join(f"\n{title}\n{text}\n" for title, text in parts)
+    return head + "".join(f"\n{title}\n{text}\n" for title, text in parts if text)
 
 
 def _who(case: Case) -> str:
@@ -79,6 +81,10 @@ def _line(case: Case, pair: Pair) -> str:
         f"- {shown(pair.about.account)}: {shown(pair_facts(case, pair))}; without it the score would be "
         f"{score_text(pair.about.score_without)} ({effect_text(pair.about.effect)} log-odds)"
     )
+
+
+def _next(case: Case) -> str:
+    return "\n".join(f"- {step.whole}: {step.words}" for step in next_steps(case, {}).steps)
 
 
 def _check(case: Case) -> str:

@@ -175,7 +175,7 @@ def _request(
         view.store.digest,
         view.cut,
         str(out.absolute()),
-        len(chosen),
+        tuple(node for node, _ in chosen),
         _window(view, [node for node, _ in chosen]),
         common_facts(model, model_path.name, store_path.name, ranking, scores),
         options.exports,

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 from gtea.explain.explanation import log_odds
 from gtea.report.case import Case
 from gtea.report.figures import counted, listed, ordinal, score_text
+from gtea.report.next_steps import num_known
 from gtea.report.shown import short_id, shown
 
 _NAMED = 6
@@ -25,7 +26,7 @@ class Phrase(NamedTuple):
 
 def summary(case: Case) -> list[Phrase]:
     """The paragraph at the head of a page."""
-    return [part for sentence in (_rank, _rests_on, _when, _what_if, _label) for part in sentence(case)]
+    return [part for sentence in (_rank, _known, _rests_on, _when, _what_if, _label) for part in sentence(case)]
 
 
 def summary_text(case: Case) -> str:
@@ -38,9 +39,16 @@ def one_line(case: Case) -> str:
     strongest = case.named
     if not strongest:
         own = case.explanation.own_statistics
-        return own[0].sentence if own else "no counterparty raises the score"
+        return (own[0].sentence if own else "no counterparty raises the score") + _known_in_short(case)
     names = listed([short_id(pair.about.account) for pair in strongest])
-    return f"{names} {'raises' if len(strongest) == 1 else 'together raise'} it most, {case.clock.between(*case.focus)}"
+    verb = "raises" if len(strongest) == 1 else "together raise"
+    return f"{names} {verb} it most, {case.clock.between(*case.focus)}{_known_in_short(case)}"
+
+
+def _known_in_short(case: Case) -> str:
+    number = num_known(case)
+    label = shown(case.explanation.label, 40)
+    return f"; {counted(number, 'counterparty', 'counterparties')} known as “{label}”" if number else ""
 
 
 def _rank(case: Case) -> Iterator[Phrase]:
@@ -49,6 +57,19 @@ def _rank(case: Case) -> Iterator[Phrase]:
     threshold = case.explanation.threshold
     below = threshold is not None and not case.explanation.alert
     yield Phrase(f" accounts: no alert; alerts begin at {score_text(threshold or 0)}. " if below else " accounts. ")
+
+
+def _known(case: Case) -> Iterator[Phrase]:
+    number, total = num_known(case), len(case.pairs)
+    if not number:
+        return
+    if number == total:
+        who = "Its only counterparty" if total == 1 else f"All of its {total:,} counterparties"
+    else:
+        who = f"{number:,} of its {total:,} counterparties"
+    yield Phrase(who, "strong")
+    verb = "is" if number == 1 else "are"
+    yield Phrase(f" {verb} known as “{shown(case.explanation.label, 40)}”. ")
 
 
 def _rests_on(case: Case) -> Iterator[Phrase]:
@@ -85,7 +106,12 @@ def _what_if(case: Case) -> Iterator[Phrase]:
         return
     number = len(found.accounts)
     if number == len(case.pairs) > 1:
-        yield Phrase(f"Only without all of them would it be no alert ({score_text(found.score_without)}). ")
+        without = f"without all of them ({score_text(found.score_without)})"
+        yield Phrase(
+            f"It would be no alert only {without}. "
+            if found.proven_smallest
+            else f"It would be no alert {without}; no smaller set was found that does it. "
+        )
         return
     yield Phrase(
         "It would be no alert without "
