@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from gtea.explain.statistic_words import Standing, plain_digits, sentence
+from gtea.explain.statistic_words import OtherAccounts, plain_digits, sentence
 from gtea.features.account_statistics import statistic_names
 from gtea.features.partner_statistics import partner_statistic_names
 from gtea.features.rhythm_statistics import rhythm_statistic_names
@@ -15,22 +15,22 @@ FEATURES = ("amount", "fee_paid")
 NAMES = (*statistic_names(FEATURES), *partner_statistic_names(FEATURES), *rhythm_statistic_names(FEATURES))
 
 
-MANY = Standing(98.0, 1.0)
+MANY = OtherAccounts(98.0, 1.0)
 
 
-def words(name: str, standing: Standing = MANY, /, **values: float) -> str:
+def words(name: str, standing: OtherAccounts = MANY, /, **values: float) -> str:
     return sentence(name, {**dict.fromkeys(NAMES, 0.5), **values}, standing, FEATURES, steps=False)
 
 
 def test_what_a_mule_does() -> None:
     moved = {"in_amount_sum": 1000.0, "out_amount_sum": 997.0, "rhythm_hold_mean": math.log1p(7200.0)}
-    said = words("left_amount", Standing(1.0, 98.0), **moved)
+    said = words("left_amount", OtherAccounts(1.0, 98.0), **moved)
     assert said == "forwards 99.7 % of the amount it receives, within 2 hours; more than 98 % of accounts"
-    said = words("left_amount", Standing(12.0, 88.0), **{**moved, "out_amount_sum": 3220.0})
+    said = words("left_amount", OtherAccounts(12.0, 88.0), **{**moved, "out_amount_sum": 3220.0})
     assert said == (
         "sends 3.22 times the amount it receives, within 2 hours; the two sums are further apart for 88 % of accounts"
     )
-    said = words("left_amount", Standing(30.0, 0.0), in_amount_sum=3.0, out_amount_sum=0.0)
+    said = words("left_amount", OtherAccounts(30.0, 0.0), in_amount_sum=3.0, out_amount_sum=0.0)
     assert said == "only receives amount; like 70 % of accounts"
 
 
@@ -55,8 +55,8 @@ def test_some_sentences(name: str, value: float, said: str) -> None:
 
 
 def test_a_share_of_accounts_is_that_with_less_or_more() -> None:
-    assert words("out_count", Standing(20.0, 70.0), out_count=2.0) == "2 events sent; less than 70 % of accounts"
-    assert words("out_count", Standing(20.0, 20.0), out_count=2.0) == "2 events sent; like 60 % of accounts"
+    assert words("out_count", OtherAccounts(20.0, 70.0), out_count=2.0) == "2 events sent; less than 70 % of accounts"
+    assert words("out_count", OtherAccounts(20.0, 20.0), out_count=2.0) == "2 events sent; like 60 % of accounts"
 
 
 @pytest.mark.parametrize(
@@ -73,12 +73,13 @@ def test_there_are_words_for_every_statistic(value: float, steps: bool) -> None:
         logarithm = name.endswith(("degree_mean", "events_mean", "hold_mean", "hold_min", "_passed"))
         values = {**dict.fromkeys(NAMES, value), "rhythm_hold_mean": min(value, 20.0)}
         values[name] = min(value, 20.0) if logarithm else value
-        said = sentence(name, values, Standing(10.0, 90.0), FEATURES, steps)
+        said = sentence(name, values, OtherAccounts(10.0, 90.0), FEATURES, steps)
         assert said.endswith("; less than 90 % of accounts") or name.startswith("left_")
         assert name not in said
 
 
 def test_a_statistic_of_another_kind_is_named() -> None:
     assert (
-        sentence("age", {"age": 3.0}, Standing(60.0, 40.0), (), steps=False) == "age is 3; more than 60 % of accounts"
+        sentence("age", {"age": 3.0}, OtherAccounts(60.0, 40.0), (), steps=False)
+        == "age is 3; more than 60 % of accounts"
     )

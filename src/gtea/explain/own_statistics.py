@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.explain.explanation import StatisticEffect, log_odds
-from gtea.explain.statistic_words import Standing, sentence
+from gtea.explain.statistic_words import OtherAccounts, sentence
 from gtea.features.account_statistics import statistic_names, statistics
 from gtea.features.node_features import NodePreprocessing
 from gtea.features.partner_statistics import PartnerStatistics, partner_statistic_names
@@ -60,12 +60,12 @@ class AccountPopulation:
         standing = self.standing(column, value)
         return (100 + standing.below - standing.above) / 2
 
-    def standing(self, column: int, value: float) -> Standing:
+    def standing(self, column: int, value: float) -> OtherAccounts:
         """The shares of accounts with a smaller and with a larger value, in percent."""
         values = self._rows[:, column]
         below, not_above = np.searchsorted(values, value), np.searchsorted(values, value, side="right")
         total = max(1, len(values))
-        return Standing(float(100 * below / total), float(100 * (len(values) - not_above) / total))
+        return OtherAccounts(float(100 * below / total), float(100 * (len(values) - not_above) / total))
 
 
 @dataclass(frozen=True)

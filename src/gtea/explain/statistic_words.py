@@ -13,14 +13,16 @@ _MIN_PLAIN = 1e-8
 _UNITS = (("years", 365.25 * 86_400), ("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0), ("seconds", 1.0))
 
 
-class Standing(NamedTuple):
+class OtherAccounts(NamedTuple):
     """The shares of accounts with a smaller and with a larger value, in percent."""
 
     below: float
     above: float
 
 
-def sentence(name: str, values: Mapping[str, float], standing: Standing, features: tuple[str, ...], steps: bool) -> str:
+def sentence(
+    name: str, values: Mapping[str, float], standing: OtherAccounts, features: tuple[str, ...], steps: bool
+) -> str:
     """What a statistic says about an account, and how many accounts have less, or more.
 
     Args:
