@@ -37,6 +37,7 @@ _OPTIONAL = {
     "optuna": ("gtea tune --search tpe", "pip install 'gtea[tune]'"),
     "matplotlib": ("figures", "pip install 'gtea[plots]'"),
     "ray": ("several machines: --on ray", "pip install 'gtea[ray]'"),
+    "uvicorn": ("gtea serve", "pip install 'gtea[serve]'"),
     "tensorboard": ("TensorBoard files of a training", "pip install 'gtea[track]'"),
 }
 

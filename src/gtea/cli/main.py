@@ -33,6 +33,7 @@ _COMMANDS = {
     "evaluate": ("gtea.cli.evaluate", "Evaluate a model on labelled accounts or pairs."),
     "score": ("gtea.cli.score", "Score and rank accounts or pairs with a model."),
     "watch": ("gtea.cli.watch", "Score events as they arrive, and print the scores that change."),
+    "serve": ("gtea.cli.serve", "Serve scores over HTTP while events arrive, with pages, alerts and a stream."),
     "explain": ("gtea.cli.explain", "Explain the score of an account or a pair."),
     "report": ("gtea.cli.report", "Write a page for each of the most suspicious accounts, and an index."),
     "monitor": ("gtea.cli.monitor", "Compare a model's latest days with those before its training."),

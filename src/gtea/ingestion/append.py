@@ -15,6 +15,7 @@ from gtea.ingestion.bad_rows import BadRows
 from gtea.ingestion.ingest import build_version
 from gtea.ingestion.ingest_request import Input, ReadOptions, as_list
 from gtea.ingestion.merge import Merged, OnDuplicate, merge
+from gtea.ingestion.numbered_events import NumberedEvents
 from gtea.ingestion.query_result import DatabaseQuery, with_query
 from gtea.ingestion.sources import file_digest
 from gtea.ingestion.table_files import find_files
@@ -54,7 +55,7 @@ def append(
         query: The SQL to send, if the input is the address of a database.
         once: Leave out files that the store names among its sources, with the same name and content, and queries
             whose rows it has from the same database. What is named there is in the store: both are one write. Frames
-            have no digest and are always read.
+            have no digest and are always read. Of ``NumberedEvents``, those that the store holds are always left out.
     """
     given, given_nodes = with_query(as_list(inputs), query), [] if nodes is None else as_list(nodes)
     path = Path(store).absolute()
@@ -68,6 +69,7 @@ def append(
         _check_appendable(schema, nodes is not None)
         read_before = _deliveries(old.manifest.sources) if once else set()
         given, given_nodes = _not_read(given, read_before), _not_read(given_nodes, read_before)
+        given = _not_held(given, old.manifest.sources)
         if not given:
             return old
         options = ReadOptions(bad_rows, path.with_name(f"{path.name}.bad_rows.csv"), allow_any_date, memory, progress)
@@ -111,6 +113,12 @@ def _not_read(inputs: Sequence[Input], before: set[tuple[str, str]]) -> list[Inp
         files = find_files([item]) if isinstance(item, str | os.PathLike) else []
         kept += [path for path in files if (path.name, file_digest(path)) not in before] if files else [item]
     return kept
+
+
+def _not_held(inputs: Sequence[Input], sources: Sequence[dict[str, Any]]) -> list[Input]:
+    """The inputs without the numbered events that the store holds."""
+    kept = [item.not_held(sources) if isinstance(item, NumberedEvents) else item for item in inputs]
+    return [item for item in kept if item is not None]
 
 
 def _build_delivery(

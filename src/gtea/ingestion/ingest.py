@@ -23,6 +23,7 @@ from gtea.ingestion.ingest_request import Input, ReadOptions, as_list, event_col
 from gtea.ingestion.keys import create_accounts, create_id_keys, integers_are_keys, write_accounts, write_edge_ends
 from gtea.ingestion.ledger import Ledger
 from gtea.ingestion.node_table import create_clean_nodes, write_node_features
+from gtea.ingestion.numbered_events import NumberedEvents
 from gtea.ingestion.query_result import DatabaseQuery, with_query
 from gtea.ingestion.sources import Scan, Source, open_file, open_frame, open_query
 from gtea.ingestion.staging import check_events, common_id_type, create_clean_view, stage_events, stage_nodes
@@ -232,6 +233,10 @@ def _open_all(
     for item in inputs:
         if isinstance(item, DatabaseQuery):
             sources.append(open_query(bench, item, wanted))
+            continue
+        if isinstance(item, NumberedEvents):
+            source = open_frame(bench, item.frame, f"{kind} frame {len(sources) + 1}")
+            sources.append(dataclasses.replace(source, numbered=item))
             continue
         if not isinstance(item, str | os.PathLike):
             sources.append(open_frame(bench, item, f"{kind} frame {len(sources) + 1}"))

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from gtea.errors import DataError, UsageError
 from gtea.ingestion.database_connection import connected
+from gtea.ingestion.numbered_events import NumberedEvents
 from gtea.ingestion.pickles import refuse_pickle
 from gtea.ingestion.query_result import DatabaseQuery, QueryRows
 from gtea.ingestion.snap_files import WHOLE_LINES, read_snap_layout, split_lines
@@ -51,6 +52,8 @@ class Source:
     """The number of rows, if a Parquet file states it."""
     query: QueryRows | None = None
     """The rows of a query, if it is one."""
+    numbered: NumberedEvents | None = None
+    """The events of a log, if they are such."""
 
     def check_unchanged(self) -> None:
         """Raise an error if the file was changed while it was read."""
@@ -79,6 +82,8 @@ class Source:
 
     def described(self, scan: Scan) -> dict[str, Any]:
         """For the manifest, once it was read: what can be said of its origin."""
+        if self.numbered is not None:
+            return self.numbered.described()
         return scan.described if self.query is None else self.query.described()
 
     def well_formed(self, bench: Workbench) -> str:

@@ -32,7 +32,7 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _ISO, _DIGITS = re.compile(ISO_DATE), re.compile(NUMBER)
 _MOST_DIGITS = 40
 _SHOWN = 10
-_PREFIXES = {"user_id": "user:", "item_id": "item:"}
+JODIE_PREFIXES = {"user_id": "user:", "item_id": "item:"}
 
 
 class _ExactTime(int):
@@ -76,7 +76,7 @@ class EventReader:
         self._zone = zoneinfo.ZoneInfo(schema.timezone)
         self._any_date = allow_any_date
         self._prefix = [
-            _PREFIXES.get(name, "") if schema.format == "jodie" else ""
+            JODIE_PREFIXES.get(name, "") if schema.format == "jodie" else ""
             for name in (schema.columns.src, schema.columns.dst)
         ]
 

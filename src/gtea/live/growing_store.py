@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gtea.errors import DataError
 from gtea.live.event_rows import ReadEvents
 from gtea.live.growing_array import GrowingArray
 from gtea.live.growing_graph import Added, GrowingGraph, NewEvents
@@ -94,6 +95,11 @@ class GrowingStore(Store):
         """The place of each account in the canonical order."""
         return self._ids.rank
 
+    @property
+    def tables(self) -> tuple[GrowingStrings, ...]:
+        """The accounts, and the words of each categorical column."""
+        return (self._ids, *self._words)
+
     def graph(self) -> Graph:
         """The graph with all its events, for compiled code. To be asked for again when events have been added."""
         return self._growing.graph(self.end)
@@ -118,6 +124,16 @@ class GrowingStore(Store):
             self._newest = newest if self._newest is None else max(self._newest, newest)
         self._renew()
         return added
+
+    def require_unit(self, unit: str) -> None:
+        """Raise if the times of this store don't fit into 64 bits in a finer unit."""
+        times, scale = [*map(self.manifest.time.get, ("first", "last")), self._newest], unit_ratio(self.unit, unit)
+        far = [time for time in times if time is not None and not -(2**63) <= time * scale < 2**63 - 1]
+        if far:
+            raise DataError(
+                f"times: those of the store must fit into 64 bits in {unit!r} (got {self.date(far[0])}). "
+                "Round the times of new events to a coarser unit."
+            )
 
     def refine(self, unit: str) -> None:
         """Count times in a finer unit."""

@@ -27,8 +27,10 @@ from gtea.live.account_answers import AccountAnswers
 from gtea.live.account_states import AccountStates
 from gtea.live.attention_marks import mark_partners
 from gtea.live.event_rows import EventReader, EventRow, ReadEvents
+from gtea.live.frozen_store import freeze
 from gtea.live.growing_array import GrowingArray
 from gtea.live.growing_store import GrowingStore
+from gtea.live.live_standing import LiveStanding
 from gtea.live.pair_states import PairStates
 from gtea.live.saved_state import read_state, write_state
 from gtea.models.model_folder import SavedModel, load_model
@@ -37,6 +39,7 @@ from gtea.scoring.edge_cache import model_digest
 from gtea.scoring.scorer import NodeModel
 from gtea.store.schema import Schema
 from gtea.store.store import Store
+from gtea.store.strings import StringTable
 
 PER_UPDATE = 256
 """How many accounts beside the ends of its events an update computes by default."""
@@ -110,13 +113,14 @@ class LiveScorer:
         """
         if per_update is not None and per_update < 0:
             raise UsageError(f"per_update: must not be negative (got {per_update}). None computes all accounts.")
-        self._model = _opened_model(model)
+        self.model = _opened_model(model)
         opened = store if isinstance(store, Store) else Store.open(store)
         self._schema = Schema.from_json(opened.manifest.schema)
         self.reader = EventReader(self._schema, allow_any_date=allow_any_date)
         self._per_update = per_update
         self._state_file = None if state is None else Path(state)
-        self._identity = None if state is None else _identity(self._model, opened)
+        self._identity = None if state is None else _identity(self.model, opened)
+        self._turn = 0
         self.position: dict[str, Any] = {}
         """What the caller saved with the state: where in its source of events it was. Empty without a saved state."""
         saved = None if self._state_file is None else read_state(self._state_file, self._identity or {})
@@ -211,10 +215,35 @@ class LiveScorer:
             self._state_file, self._identity, {"num_events": self.num_events, "position": self.position}, arrays
         )
 
-    def settle(self) -> Changes:
-        """Compute all accounts that are marked. Returns those whose score has changed."""
-        changed = self._compute(np.flatnonzero(self._stale.rows))
-        return self._changes(*changed, 0, 0, 0)
+    def settle(self, most: int | None = None) -> Changes:
+        """Compute accounts that are marked. Returns those whose score has changed.
+
+        Args:
+            most: How many to compute; they take turns from one call to the next. None for all.
+        """
+        marked = np.flatnonzero(self._stale.rows)
+        if most is not None and len(marked) > most:
+            marked = np.roll(marked, -int(np.searchsorted(marked, self._turn)))[:most]
+            self._turn = int(marked[-1]) + 1
+        return self._changes(*self._compute(marked), 0, 0, 0)
+
+    def checked(self, rows: Sequence[EventRow]) -> ReadEvents:
+        """Single events ready for ``update_rows``. If they can't be added, an error says so before anything is."""
+        read = self.reader.rows(rows, self._store.unit)
+        self._store.require_unit(read.unit)
+        return read
+
+    def standing(self) -> LiveStanding:
+        """All scores as they are now, marked ones as they were last computed. Later events don't change it."""
+        graph, ids = self._store.graph(), StringTable(self._store.accounts.offsets, self._store.accounts.data)
+        scores = np.where(graph.node_stop > graph.node_offset, self._scores.rows, np.nan)
+        threshold = None if self.model.threshold is None else self.model.threshold.value
+        find = self._store.accounts.find
+        return LiveStanding(ids, find, scores, self._stale.rows.copy(), self._store.rank, threshold, self._pending)
+
+    def frozen(self) -> Callable[[], Store]:
+        """The store with all events so far, which later ones don't change. The call that is returned makes it."""
+        return freeze(self._store)
 
     def score(self, accounts: Sequence[str]) -> NDArray[np.float64]:
         """The scores of some accounts, exact as of the last event."""
@@ -237,9 +266,9 @@ class LiveScorer:
 
     def _make(self) -> None:
         """Everything beside the store, empty."""
-        gtea = self._model.gtea
-        self._pairs = PairStates(gtea.edge_encoder, self._model.config.sampling.max_events)
-        self._answers = AccountAnswers(self._model, self._store.as_of(self._store.end))
+        gtea = self.model.gtea
+        self._pairs = PairStates(gtea.edge_encoder, self.model.config.sampling.max_events)
+        self._answers = AccountAnswers(self.model, self._store.as_of(self._store.end))
         self._states = AccountStates(gtea, self._pairs, self._answers.features.width)
         self._stale = GrowingArray(np.zeros(0, dtype=np.bool_))
         self._scores = GrowingArray(np.zeros(0, dtype=np.float64))
@@ -306,7 +335,7 @@ class LiveScorer:
         nodes = self._states.compute(self._store.graph(), nodes, self._answers.features.compute, most_events)
         old: NDArray[np.float64] = self._scores.rows[nodes]
         if len(nodes):
-            self._scores.rows[nodes] = self._model.scores(self._answers.probabilities(nodes, self._states))
+            self._scores.rows[nodes] = self.model.scores(self._answers.probabilities(nodes, self._states))
             self._stale.rows[nodes] = False
             self._pending -= len(nodes)
         return nodes, old
@@ -321,11 +350,11 @@ class LiveScorer:
         return Changes(accounts, old, new, self._alerts(nodes), num_events, late, self_loops, self._pending)
 
     def _alerts(self, nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
-        if self._model.threshold is None:
+        if self.model.threshold is None:
             return np.zeros(len(nodes), dtype=np.bool_)
         graph = self._store.graph()
         active = graph.node_stop[nodes] > graph.node_offset[nodes]
-        return np.asarray((self._scores.rows[nodes] >= self._model.threshold.value) & active)
+        return np.asarray((self._scores.rows[nodes] >= self.model.threshold.value) & active)
 
     def _grow(self) -> None:
         """Have room for the accounts and pairs that are new."""
@@ -339,7 +368,7 @@ class LiveScorer:
 
     def _new_histories(self) -> HistoryReader:
         view = self._store.as_of(self._store.end)
-        return HistoryReader(view, self._model.preprocessing, self._model.config.sampling.max_events)
+        return HistoryReader(view, self.model.preprocessing, self.model.config.sampling.max_events)
 
 
 def _identity(model: NodeModel, store: Store) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Live scores over HTTP: a log on disk, one writer, many readers."""
