@@ -13,7 +13,7 @@ from pathlib import Path
 from gtea.errors import StoreError
 from gtea.runtime.worker_process import Answers, WorkerProcess, told_error
 
-_RETRY_AFTER = 60.0
+_RETRY_AFTER = 20.0
 
 
 @dataclass(frozen=True)
