@@ -31,3 +31,9 @@ def test_a_job_that_fails_says_so_to_those_that_wait(tmp_path: Path) -> None:
     # Started again, it takes its note away.
     assert not JobArray(0, 2).run(TASKS[:2], tmp_path, no_progress)
     assert JobArray(1, 2).run(TASKS[:2], tmp_path, no_progress)
+
+
+def test_a_note_that_can_not_be_read_ends_the_waiting_too(tmp_path: Path) -> None:
+    (tmp_path / ".failed-0.json").write_text('{"lines": 5}')
+    with pytest.raises(StoreError, match=r"job 0 of 2: has ended with an error .its note can't be read"):
+        JobArray(1, 2).run([TASKS[0], FileTask("b", INSPECT, {}, ("node.0",))], tmp_path, no_progress)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from gtea.cluster.part_files import Arrays, DamagedFileError, PartFile, is_whole, write_part_file
+from gtea.runtime.json_shape import Natural
 
 ARRAYS: Arrays = {
     "rows": np.arange(12, dtype=np.float32).reshape(6, 2),
@@ -56,3 +59,44 @@ def test_an_array_is_checked_when_it_is_read_and_the_others_are_not(tmp_path: Pa
         PartFile.open(path).read("rows")
     with pytest.raises(DamagedFileError, match=r"none\.part: can't be read"):
         PartFile.open(tmp_path / "none.part")
+
+
+def test_what_a_header_can_not_say_is_damage(tmp_path: Path) -> None:
+    """Whoever can write to the folder can make its digest fit."""
+    path = tmp_path / "a.part"
+    write_part_file(path, ARRAYS, {"n": 3})
+    content = path.read_bytes()
+    end = len(content) - 48
+    start = end - int.from_bytes(content[end : end + 8], "little")
+    for old, new in ((b"<f4", b"|O1"), (b'"n": 3', b'"n": x'), (b'"offset": 0', b'"offset": 9'), (b'"a"', b'"b"')):
+        header = content[start:end].replace(old, new)
+        digest = hashlib.sha256(header).digest()
+        path.write_bytes(content[:start] + header + content[end : end + 8] + digest + content[-8:])
+        with pytest.raises(DamagedFileError, match=r"a\.part: (is no file of a task|rows has been)"):
+            PartFile.open(path).read("rows")
+
+
+def test_the_file_of_a_task_can_not_stand_for_that_of_another(tmp_path: Path) -> None:
+    write_part_file(tmp_path / "a.part", ARRAYS, {"n": 3})
+    (tmp_path / "a.part").rename(tmp_path / "b.part")
+    assert not is_whole(tmp_path / "b.part")
+
+
+def test_names_rows_and_facts_that_are_not_there_are_damage(tmp_path: Path) -> None:
+    path = tmp_path / "a.part"
+    write_part_file(path, ARRAYS, {"n": 3})
+    file = PartFile.open(path)
+    assert file.fact("n", Natural) == 3
+    for ask in (lambda: file.read("x"), lambda: file.read_rows("rows", 5, 2), lambda: file.fact("n", str)):
+        with pytest.raises(DamagedFileError, match=r"a\.part: "):
+            ask()
+
+
+def test_links_and_pipes_are_not_opened(tmp_path: Path) -> None:
+    write_part_file(tmp_path / "a.part", ARRAYS, {})
+    (tmp_path / "link").mkdir()
+    (tmp_path / "link" / "a.part").symlink_to(tmp_path / "a.part")
+    os.mkfifo(tmp_path / "pipe.part")
+    for path in (tmp_path / "link" / "a.part", tmp_path / "pipe.part"):
+        with pytest.raises(DamagedFileError, match="can't be read"):
+            PartFile.open(path)

@@ -35,12 +35,14 @@ def test_only_what_is_ours_is_deleted(tmp_path: Path) -> None:
         write_part_file(folder / f"{name}.part", {"x": np.arange(3)}, {})
     delete_job(folder, keep=("rank",))
     assert sorted(path.name for path in folder.iterdir()) == ["job.json", "rank.part"]
-    (folder / "letters.txt").write_text("dear")
+    for name in ("letters.txt", "film.part"):
+        (folder / name).write_text("dear")
     delete_job(folder)
-    assert [path.name for path in folder.iterdir()] == ["letters.txt"]
+    assert sorted(path.name for path in folder.iterdir()) == ["film.part", "letters.txt"]
 
 
 def test_a_damaged_description_is_told(tmp_path: Path) -> None:
-    (tmp_path / "job.json").write_text("{")
-    with pytest.raises(StoreError, match=r"job\.json: can't be read"):
-        read_job(tmp_path)
+    for content in ("{", "[]"):
+        (tmp_path / "job.json").write_text(content)
+        with pytest.raises(StoreError, match=r"job\.json: can't be read"):
+            read_job(tmp_path)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gtea.features.short_sorts import distinct, sort_both
+from gtea.features.short_sorts import _ranks, distinct, sort_both
 
 LENGTHS = (0, 1, 2, 23, 24, 25, 300)
 
@@ -29,3 +29,11 @@ def test_distinct_values_are_counted(length: int) -> None:
     before = values.copy()
     assert distinct(values) == len(set(values.tolist()))
     np.testing.assert_array_equal(values, before)
+
+
+def test_an_order_of_other_events_is_none() -> None:
+    """As where a damaged store has events of a pair that are not in time order."""
+    assert _ranks(np.array([2, 0, 1]), 3)
+    assert not _ranks(np.array([2, 0, 3]), 3)
+    assert not _ranks(np.array([2, -1, 0]), 3)
+    assert not _ranks(np.array([0, 1]), 3)

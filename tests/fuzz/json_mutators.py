@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import random
-import struct
 from typing import Any
 
 from tests.fuzz.byte_mutators import BOUNDS, mutate_bytes
@@ -35,14 +34,6 @@ def mutate_json(rng: random.Random, content: bytes) -> bytes:
     if rng.random() < 0.05:
         text = text.replace(": ", ": 0, ", 1) if rng.random() < 0.5 else text.replace("{", '{"format": 1, ', 1)
     return text.encode("utf-8", "surrogatepass")
-
-
-def mutate_safetensors(rng: random.Random, content: bytes) -> bytes:
-    """Change the JSON in front of the tensors, and most often the length before it accordingly."""
-    (size,) = struct.unpack("<Q", content[:8].ljust(8, b"\0"))
-    header = mutate_json(rng, content[8 : 8 + size])
-    length = len(header) if rng.random() < 0.9 else rng.choice(BOUNDS) % 2**64
-    return struct.pack("<Q", length) + header + content[8 + size :]
 
 
 def _changed(rng: random.Random, document: Any) -> Any:

@@ -6,15 +6,19 @@ import random
 
 from tests.fuzz.byte_mutators import ByteMutator, mutate_bytes, mutate_floats, mutate_integers
 from tests.fuzz.folders import Files, Special
-from tests.fuzz.json_mutators import mutate_json, mutate_safetensors
+from tests.fuzz.header_mutators import mutate_part, mutate_safetensors, mutate_state
+from tests.fuzz.json_mutators import mutate_json
 from tests.fuzz.parquet_mutators import mutate_parquet
-from tests.fuzz.text_mutators import mutate_table, mutate_toml
+from tests.fuzz.text_mutators import mutate_lines, mutate_table, mutate_toml
 
 _BY_SUFFIX: dict[str, tuple[ByteMutator, ...]] = {
     "bin": (mutate_integers, mutate_integers, mutate_floats, mutate_bytes),
     "json": (mutate_json, mutate_json, mutate_json, mutate_bytes),
     "safetensors": (mutate_safetensors, mutate_floats, mutate_bytes),
+    "state": (mutate_state, mutate_state, mutate_integers, mutate_floats, mutate_bytes),
+    "part": (mutate_part, mutate_part, mutate_integers, mutate_floats, mutate_bytes),
     "parquet": (mutate_parquet,),
+    "jsonl": (mutate_lines, mutate_table),
     "csv": (mutate_table,),
     "tsv": (mutate_table,),
     "txt": (mutate_table,),

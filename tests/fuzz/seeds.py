@@ -1,22 +1,36 @@
-"""Whole inputs to start from: a small store, models, a killed run, settings, and tables of every kind."""
+"""Whole inputs to start from: a store, models, a killed run and job, live scores, settings, tables of every kind."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
+import torch
 from tests.training.kills import Killed, killed_after
+
+from gtea.cluster.schedule import Then
+from gtea.cluster.tasks import FileTask, run_task
+from gtea.runtime.progress import Progress
+from gtea.scoring.options import Grain
 
 _ACCOUNTS, _EVENTS, _FIRST_TIME, _HOUR = 40, 200, 1_700_000_000, 3600
 QUICK = (
     "model.d_node=4", "model.d_edge=4", "model.d_mlp=4", "model.d_time=2", "sampling.fanout=3", "sampling.max_events=4",
     "sampling.batch_size=16", "train.epochs=2", "train.refit_trees=false",
 )  # fmt: skip
+HERE = "@HERE@"
+"""Stands for the folder of an input in the description of a job, which has absolute paths."""
+EARLIER = str(_FIRST_TIME + 150 * _HOUR)
+GRAIN = Grain(8, 4)
 VARIANTS = {"hybrid": "hybrid", "gtea": "gtea-l+t", "tree": "strong-tree"}
 """The folder of each model of accounts, and its variant."""
 COLUMNS = {"src": "payer", "dst": "payee", "time": "timestamp", "features": ["amount"], "categorical": ["kind"]}
@@ -42,7 +56,52 @@ def make_seeds(folder: Path) -> None:
         request = NodeRequest.read(Path("store"), "labels.csv", variant="hybrid", settings=QUICK)
         with contextlib.suppress(Killed):
             train_task(request.once(Path("run")), killed_after(3))
+        _start_job()
+        _watch()
     assert (folder / "run" / "checkpoint.safetensors").exists()
+
+
+class _Stopped:
+    """Runs the tasks of a job, but not the last one."""
+
+    num_workers = 3
+
+    def run(self, tasks: Sequence[FileTask], folder: Path, progress: Progress, then: Then | None = None) -> bool:
+        assert then is not None
+        for task in tasks:
+            run_task(folder, task)
+        for task in then()[:-1]:
+            run_task(folder, task)
+        return False
+
+    def on_each_node(self, task: FileTask, folder: Path) -> list[dict[str, Any]]:
+        raise NotImplementedError
+
+
+def _start_job() -> None:
+    """A job in parts that was stopped before its end. Its paths are those of whoever resumes it."""
+    from gtea.cluster.scoring.part_scores import score_accounts_on
+
+    out, cpu = Path("scores-of-job.csv"), torch.device("cpu")
+    score_accounts_on(_Stopped(), Path("hybrid"), Path("store"), out, device=cpu, work=Path("job"), grain=GRAIN)
+    job = Path("job/job.json")
+    job.write_text(job.read_text().replace(str(Path.cwd()), HERE))
+
+
+def _watch() -> None:
+    """The state of live scores after half of the new events; and earlier scores."""
+    from gtea.live.event_lines import EventLines
+    from gtea.live.growing_input import GrowingInput
+    from gtea.live.live_scorer import LiveScorer
+    from gtea.scoring.table import score_accounts
+
+    scorer, source = LiveScorer("hybrid", "store", state="live.state"), GrowingInput(Path("more.csv"), once=True)
+    lines = EventLines(scorer.reader)
+    numbered = next(batch for batch in source.batches(11, lambda: False) if batch)
+    scorer.update_records([row for _, _, row in lines.read(numbered)[0]])
+    scorer.save(source.position)
+    for name in ("earlier.parquet", "earlier.csv"):
+        score_accounts(Path("hybrid"), Path("store"), Path(name), as_of=EARLIER, device=torch.device("cpu"))
 
 
 def _write_tables(folder: Path) -> None:
@@ -56,6 +115,17 @@ def _write_tables(folder: Path) -> None:
     (folder / "jodie.csv").write_text("".join(["user_id,item_id,timestamp,state_label,features\n", *jodie]))
     later = [f"a{i},new{i},{_FIRST_TIME + (_EVENTS + i) * _HOUR},{i}.5,cash\n" for i in range(20)]
     (folder / "more.csv").write_text("".join(["payer,payee,timestamp,amount,kind\n", *later]))
+    records = [json.dumps(dict(zip(events.column_names, row, strict=True))) for row in rows[:20]]
+    (folder / "lines.jsonl").write_text("\n".join(records))
+    with contextlib.closing(sqlite3.connect(folder / "events.sqlite")) as base, base:
+        base.execute(f"CREATE TABLE events ({', '.join(events.column_names)})")
+        base.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?)", rows)
+    (folder / "address.txt").write_text("postgresql://me:se%20cret@host.example:5432/bank?sslmode=require")
+    (folder / "trials").mkdir()
+    trial = {"number": 1, "settings": {"train.lr": 0.1}, "state": "finished", "curve": [0.5, 0.25], "seconds": 1.5}
+    (folder / "trials" / "0001.json").write_text(json.dumps({**trial, "reason": None}))
+    (folder / "prepared").mkdir()
+    (folder / "prepared" / "dataset.json").write_text(json.dumps({"name": "x", "task": "nodes", "positive": None}))
     accounts = [f"a{i}" for i in range(_ACCOUNTS)]
     (folder / "nodes.csv").write_text("".join(["account,age\n", *(f"{a},{i}\n" for i, a in enumerate(accounts))]))
     labels = pa.table({

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -14,8 +15,8 @@ from typing import Literal
 import numpy as np
 import torch
 from tests.fuzz.folders import Files
-from tests.fuzz.forging import forge_model, forge_run, forge_store
-from tests.fuzz.seeds import QUICK, VARIANTS
+from tests.fuzz.forging import forge_model, forge_parts, forge_run, forge_state, forge_store
+from tests.fuzz.seeds import EARLIER, GRAIN, HERE, QUICK, VARIANTS
 
 Run = Callable[[Path], bytes]
 """Uses the input in a folder, and returns what a user would get."""
@@ -45,10 +46,10 @@ class Target:
 
 def targets() -> tuple[Target, ...]:
     """All targets."""
-    return (*_of_stores(), *_of_models(), *_of_tables())
+    return (*_of_stores(), *_of_models(), *_of_tables(), *_of_caches(), *_of_databases())
 
 
-def _command(words: str, *results: str) -> Run:
+def _command(words: str | list[str], *results: str) -> Run:
     """Run a command. The result is what it wrote, or else what it printed."""
 
     def run(folder: Path) -> bytes:
@@ -56,7 +57,7 @@ def _command(words: str, *results: str) -> Run:
 
         printed = io.StringIO()
         with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
-            cli.main(words.split(), prog_name="gtea", standalone_mode=False)
+            cli.main(words.split() if isinstance(words, str) else words, prog_name="gtea", standalone_mode=False)
             return b"".join(Path(name).read_bytes() for name in results) or printed.getvalue().encode()
 
     return run
@@ -111,6 +112,64 @@ def _request(labels: str, config: str | None = None) -> Run:
             return json.dumps(found).encode()
 
     return run
+
+
+def _watch(folder: Path) -> bytes:
+    """Go on from a saved state to the end of the events; what comes out doesn't depend on whether it was used."""
+    from gtea.live.event_lines import EventLines
+    from gtea.live.growing_input import GrowingInput
+    from gtea.live.live_scorer import LiveScorer
+
+    source = GrowingInput(folder / "more.csv", once=True)
+    model, store, state = folder / "hybrid", folder / "store", folder / "live.state"
+    with contextlib.closing(source):
+        scorer = LiveScorer(model, store, state=state, still_fits=source.skip_to)
+        lines = EventLines(scorer.reader)
+        if source.num_lines:
+            lines.read([(1, source.first_line())])
+        for numbered in source.batches(100, lambda: False):
+            scorer.update_records([row for _, _, row in lines.read(numbered)[0]])
+        scorer.settle()
+        top = scorer.top(1000)
+    found = sorted(zip(top["account"].to_pylist(), top["score"].to_pylist(), strict=True))
+    return repr([(account, round(score, 4)) for account, score in found]).encode()
+
+
+def _resume_job(folder: Path) -> bytes:
+    """End a job in parts that was stopped."""
+    from gtea.cluster.job_array import JobArray
+    from gtea.cluster.scoring.part_scores import score_accounts_on
+
+    job, cpu = folder / "job/job.json", torch.device("cpu")
+    if job.is_file() and not job.is_symlink():
+        job.write_bytes(job.read_bytes().replace(HERE.encode(), str(folder).encode()))
+    out = folder / "scores-of-job.csv"
+    model, store = folder / "hybrid", folder / "store"
+    score_accounts_on(JobArray(0, 1), model, store, out, device=cpu, work=folder / "job", grain=GRAIN)
+    return out.read_bytes()
+
+
+def _address(folder: Path) -> bytes:
+    """Take the address of a database apart, as a command line gives it."""
+    from gtea.ingestion.database_address import parse_address
+
+    return repr(parse_address(os.fsdecode((folder / "address.txt").read_bytes()))).encode()
+
+
+def _trials(folder: Path) -> bytes:
+    """Read the trials of a search, and write their table."""
+    from gtea.experiments.tune.trials import read_trials, write_table
+
+    trials = read_trials(folder)
+    write_table(folder / "trials.csv", trials or [], "f1_macro") if trials else None
+    return repr(trials).encode()
+
+
+def _prepared(folder: Path) -> bytes:
+    """Find the data of an experiment in a prepared folder."""
+    from gtea.experiments.runs.subject import named_subject
+
+    return repr(named_subject(str(folder / "prepared"), folder, protocol="temporal")).encode()
 
 
 _TASKS: tuple[Literal["nodes", "links"], ...] = ("nodes", "links")
@@ -203,3 +262,42 @@ def _of_tables() -> tuple[Target, ...]:
         ingest("ingest nodes", ("nodes.csv", "events.csv"), _command(f"ingest events.csv {columns} {nodes} {new}"), 2),
         of("append events", ("more.csv", "store/"), _command("append store more.csv --json"), 3, writes=True),
     )
+
+
+def _of_caches() -> tuple[Target, ...]:
+    """What commands keep for themselves, to go on from."""
+    state, parts = partial(forge_state, name="live.state"), partial(forge_parts, folder="job/")
+    known, records = ("store/", "hybrid/"), frozenset({_USAGE, _DATA, _MODEL})
+    return (
+        Target("watch", ("live.state", *known, "more.csv"), _watch, 12, frozenset(), forge=state),
+        Target("job", ("job/", *known), _resume_job, 6, frozenset({_USAGE, _STORE}), writes=True, forge=parts),
+        Target("trials", ("trials/",), _trials, 30, records, tells=False),
+        Target("prepared", ("prepared/",), _prepared, 30, records, tells=False),
+    )
+
+
+def _of_databases() -> tuple[Target, ...]:
+    of = partial(Target, tells=False, refusals=frozenset({_USAGE, _DATA}), writes=True)
+    columns = "--src payer --dst payee --time timestamp --time-unit s --features amount --out new --json"
+    since = "score gtea store --out scores.csv --since earlier"
+    return (
+        of("address", ("address.txt",), _address, 60, writes=False),
+        of("ingest sqlite", ("events.sqlite",), _query(f"ingest sqlite:///events.sqlite {columns}"), 4),
+        of("since parquet", ("earlier.parquet", "gtea/", "store/"), _command(f"{since}.parquet"), 5),
+        of("since csv", ("earlier.csv", "gtea/", "store/"), _command(f"{since}.csv --since-as-of {EARLIER}"), 5),
+        of(
+            "watch lines",
+            ("lines.jsonl", "gtea/", "store/"),
+            _command("watch gtea store --once --events lines.jsonl"),
+            8,
+        ),
+        of("monitor", ("labels.csv", "gtea/", "store/"), _command(_MONITOR), 1),
+    )
+
+
+_LINES = "watch gtea store --once --events lines.jsonl"
+_MONITOR = f"monitor gtea store --days 2 --trained-as-of {EARLIER} --labels labels.csv --out monitor --json"
+
+
+def _query(words: str) -> Run:
+    return _command([*words.split(), "--query", "SELECT * FROM events"])

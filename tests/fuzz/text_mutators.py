@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from tests.fuzz.byte_mutators import BOUNDS, mutate_bytes
+from tests.fuzz.json_mutators import mutate_json
 
 _FIELDS = (
     b"", b" ", b'"', b'""', b'"a', b'a"b', b'"a""b"', b'"x\ny"', b'"x\r\ny"', b"\0", b"a\0b", b"\xff\xfe",
@@ -28,6 +29,15 @@ def mutate_table(rng: random.Random, content: bytes) -> bytes:
     for _ in range(rng.choice([1, 1, 2, 4])):
         content = rng.choice([_field, _field, _field, _line, _line_break, _whole, mutate_bytes])(rng, content)
     return content
+
+
+def mutate_lines(rng: random.Random, content: bytes) -> bytes:
+    """Change a line of JSON, or several."""
+    lines = content.split(b"\n")
+    for _ in range(rng.choice([1, 1, 2, 4])):
+        place = rng.randrange(len(lines))
+        lines[place] = mutate_json(rng, lines[place])
+    return b"\n".join(lines)
 
 
 def mutate_toml(rng: random.Random, content: bytes) -> bytes:

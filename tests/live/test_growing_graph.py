@@ -62,7 +62,7 @@ def test_it_is_the_store_of_all_events(seed: int, directed: bool) -> None:
         columns = np.array([row[2] for row in some]), np.array([[row[3]] for row in some], dtype=np.float32)
         growing.add(NewEvents(src, dst, *columns, np.zeros((len(some), 0), dtype=np.int32)), accounts.rank)
     assert everything(growing.graph(END), accounts.__getitem__) == everything(graph_of(new.as_of(END)), new.account)
-    saved = GrowingGraph(growing.arrays(), directed=directed)
+    saved = GrowingGraph(old.arrays, growing.arrays(), directed=directed)
     assert everything(saved.graph(END), accounts.__getitem__) == everything(graph_of(new.as_of(END)), new.account)
     order = np.argsort(accounts.rank)
     assert [accounts[i] for i in order] == new.accounts.to_arrow().to_pylist()

@@ -16,15 +16,17 @@ from tests.live.streams import NAMES, NEW, frame_of, random_model, rows_at, scor
 from gtea.errors import UsageError
 from gtea.live.live_scorer import LiveScorer
 from gtea.live.saved_state import read_state, write_state
+from gtea.runtime.json_shape import Every
 from gtea.scoring.scorer import NodeModel
 
 IDENTITY = {"model": "m", "data": "d"}
+_NOTHING = hashlib.sha256().hexdigest()
 ARRAYS = {"numbers": np.arange(6.0).reshape(2, 3), "flags": np.array([True, False]), "none": np.zeros((0, 4), np.int32)}
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     write_state(tmp_path / "s", IDENTITY, {"seen": 3}, ARRAYS)
-    found = read_state(tmp_path / "s", IDENTITY)
+    found = read_state(tmp_path / "s", IDENTITY, Every(object))
     assert found is not None
     assert found[0] == {"seen": 3}
     for name, array in ARRAYS.items():
@@ -33,9 +35,9 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 
 
 def test_another_identity_or_no_file_is_no_state(tmp_path: Path) -> None:
-    assert read_state(tmp_path / "s", IDENTITY) is None
+    assert read_state(tmp_path / "s", IDENTITY, Every(object)) is None
     write_state(tmp_path / "s", IDENTITY, {}, ARRAYS)
-    assert read_state(tmp_path / "s", {**IDENTITY, "data": "other"}) is None
+    assert read_state(tmp_path / "s", {**IDENTITY, "data": "other"}, Every(object)) is None
 
 
 def test_a_damaged_file_is_no_state(tmp_path: Path) -> None:
@@ -47,12 +49,20 @@ def test_a_damaged_file_is_no_state(tmp_path: Path) -> None:
         damaged = bytearray(whole)
         damaged[int(generator.integers(len(whole)))] ^= 1 << int(generator.integers(8))
         path.write_bytes(damaged if generator.integers(2) else damaged[: int(generator.integers(len(whole)))])
-        found = read_state(path, IDENTITY)
+        found = read_state(path, IDENTITY, Every(object))
         assert found is None or path.read_bytes() == whole
 
 
 @pytest.mark.parametrize(
-    "described", [["<f8", [-1], 0, ""], ["|O", [1], 0, ""], ["<f8", [2**60, 2**60], 0, ""], [1], "x"]
+    "described",
+    [
+        ["<f8", [0], 0, ""],
+        {"dtype": "<f8", "shape": [-1], "offset": 0, "sha256": _NOTHING},
+        {"dtype": "|O", "shape": [0], "offset": 0, "sha256": _NOTHING},
+        {"dtype": "<f8", "shape": [2**60, 2**60], "offset": 0, "sha256": _NOTHING},
+        {"dtype": "<f8", "shape": [0], "offset": 1, "sha256": _NOTHING},
+        "x",
+    ],
 )
 def test_hostile_headers_are_no_state(tmp_path: Path, described: Any) -> None:
     document = {
@@ -65,7 +75,7 @@ def test_hostile_headers_are_no_state(tmp_path: Path, described: Any) -> None:
     header = json.dumps(document).encode()
     digest = hashlib.sha256(header).digest()
     (tmp_path / "s").write_bytes(len(header).to_bytes(8, "little") + digest + header)
-    assert read_state(tmp_path / "s", IDENTITY) is None
+    assert read_state(tmp_path / "s", IDENTITY, Every(object)) is None
 
 
 @pytest.mark.parametrize("name", ["gtea-l+t", "hybrid", "gtea-tx"])
@@ -127,7 +137,7 @@ def test_a_state_that_lies_about_its_graph_is_not_used(tmp_path: Path) -> None:
     scorer.update(frame_of(rows_at(generator, 9, NAMES, 120, 160, 2)))
     scorer.save()
     assert scorer._identity is not None
-    found = read_state(tmp_path / "live", scorer._identity)
+    found = read_state(tmp_path / "live", scorer._identity, Every(object))
     assert found is not None
     facts, arrays = found
     for name in ("0.slot_edge", "0.edge_stop", "0.node_offset", "0.slot_neighbour", "1.place", "2.level", "scores"):

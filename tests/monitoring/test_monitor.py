@@ -92,3 +92,12 @@ def test_what_is_refused(trained: tuple[Path, Path], tmp_path: Path, gtea: Calla
         done = gtea("monitor", trained[1], trained[0], "--out", tmp_path / "o", *words)
         assert (done.code, message in done.err) == (2, True), done.err
     assert not (tmp_path / "o").exists()
+
+
+def test_the_page_of_a_report_is_not_replaced(
+    trained: tuple[Path, Path], tmp_path: Path, gtea: Callable[..., Any]
+) -> None:
+    (tmp_path / "index.html").write_text("a report")
+    done = gtea("monitor", trained[1], trained[0], "--out", tmp_path)
+    assert (done.code, "has an index.html that is not of gtea monitor" in done.err) == (2, True), done.err
+    assert (tmp_path / "index.html").read_text() == "a report"

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from gtea.errors import UsageError
-from gtea.runtime.files import atomic_write, locked
+from gtea.runtime.files import appended, atomic_write, locked
+from gtea.runtime.plain_files import NotPlainError
 
 
 def test_the_second_waits_and_then_is_refused(tmp_path: Path) -> None:
@@ -180,3 +181,18 @@ def test_writers_of_one_file_race_and_every_reader_sees_a_whole_one(tmp_path: Pa
     assert [writer.returncode for writer in writers] == [0, 0, 0]
     assert len(seen) > 1
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_lines_are_added_to_a_file_and_to_nothing_else(tmp_path: Path) -> None:
+    for line in (b"one\n", b"two\n"):
+        with appended(tmp_path / "a") as stream:
+            stream.write(line)
+    assert (tmp_path / "a").read_bytes() == b"one\ntwo\n"
+    (tmp_path / "link").symlink_to("a")
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    for name, kind in (("link", OSError), ("pipe", NotPlainError)):
+        with pytest.raises(kind), appended(tmp_path / name):
+            pass
+    os.close(reader)
+    assert (tmp_path / "a").read_bytes() == b"one\ntwo\n"

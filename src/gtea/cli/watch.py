@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 from types import FrameType
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -173,16 +173,15 @@ class Watch:
         sys.stdout.flush()
 
     def _report(self, bad: list[BadLine]) -> None:
-        with self._letters.open("a", encoding="utf-8") as stream:
+        from gtea.runtime.files import appended
+
+        with appended(self._letters) as stream:
             for line in bad:
-                _write_letter(stream, line)
+                letter = {"line": line.number, "reason": line.reason, "text": line.text}
+                stream.write((json.dumps(letter) + "\n").encode())
         for line in bad[: max(0, _REPORTED - self._bad)]:
             warn(f"line {line.number}: {line.reason}")
         self._bad += len(bad)
-
-
-def _write_letter(stream: IO[str], line: BadLine) -> None:
-    stream.write(json.dumps({"line": line.number, "reason": line.reason, "text": line.text}) + "\n")
 
 
 def _is_header(source: GrowingInput, form: str) -> bool:

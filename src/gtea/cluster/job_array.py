@@ -8,7 +8,6 @@ a note, and those that wait for it end, too.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from gtea.cluster.schedule import Then, stage_of
 from gtea.cluster.tasks import FileTask, outcome_of, raise_error
 from gtea.errors import StoreError
 from gtea.runtime.files import write_json
+from gtea.runtime.json_files import read_json
 from gtea.runtime.progress import Progress
 
 _SECONDS_BETWEEN_LOOKS = 0.2
@@ -79,12 +79,19 @@ class JobArray:
             progress(f"waiting for {stage_of(name)}", done)
             for number in range(self.num_workers):
                 if (note := self._note(folder, number)).exists():
-                    lines = json.loads(note.read_text(encoding="utf-8"))["lines"]
                     raise StoreError(
-                        f"job {number} of {self.num_workers}: has ended with an error ({' '.join(lines)}). "
+                        f"job {number} of {self.num_workers}: has ended with an error ({_noted(note)}). "
                         "Start it again, and then this one."
                     )
             time.sleep(_SECONDS_BETWEEN_LOOKS)
 
     def _note(self, folder: Path, number: int) -> Path:
         return folder / f".failed-{number}.json"
+
+
+def _noted(note: Path) -> str:
+    """What a note says."""
+    try:
+        return " ".join(read_json(note, {"error": object, "lines": [str]})["lines"])
+    except (OSError, ValueError) as error:
+        return f"its note can't be read: {error}"

@@ -10,9 +10,11 @@ from gtea.cluster.job_array import JobArray
 from gtea.cluster.node_facts import differences, node_facts
 from gtea.cluster.part_files import DamagedFileError
 from gtea.cluster.tasks import FileTask, made_by
+from gtea.runtime.json_shape import Every, Natural
 from gtea.runtime.progress import no_progress
 from gtea.store.store import Store
 
+_FACTS = {"host": str, "cores": Natural, "facts": Every(str), "store": str}
 _WORK = "gtea.cluster.node_facts:inspect_node"
 
 
@@ -45,7 +47,8 @@ def check_nodes(carrier: Carrier, folder: Path, store: Path | None) -> list[dict
 
 def _described(folder: Path, name: str, store: str) -> dict[str, Any]:
     try:
-        facts = made_by(folder, name).facts
+        made = made_by(folder, name)
+        facts = {name: made.fact(name, shape) for name, shape in _FACTS.items()}
     except DamagedFileError as error:
         return {"host": name, "problems": error.lines}
     problems = differences(node_facts(), facts["facts"])

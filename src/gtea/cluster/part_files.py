@@ -2,18 +2,21 @@
 
     arrays one after the other | header (JSON) | length of the header | sha256 of the header | _MAGIC
 
-The header comes last because arrays are written as they are made. An array is read alone, so that a task reads no more
-of another's file than it needs; its digest is checked then. Only numbers are stored: there is nothing to be run.
+The header also has the name of the task: its file can't stand for that of another. It comes last because arrays are
+written as they are made. An array is read alone, so that a task reads no more of another's file than it needs; its
+digest is checked then. Only numbers are stored: there is nothing to be run.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gtea.errors import StoreError
+from gtea.runtime.array_table import StoredArray, stored_arrays
 from gtea.runtime.files import atomic_write
-from gtea.runtime.json_shape import strict_json
+from gtea.runtime.json_shape import Every, misshapen, strict_json
+from gtea.runtime.plain_files import open_plain
 
 Arrays = Mapping[str, NDArray[Any] | Sequence[NDArray[Any]]]
 """Arrays by name; a list stands for the array that it would be if it were put together."""
@@ -32,6 +37,7 @@ _MAGIC = b"gteapart"
 _TAIL = 8 + 32 + len(_MAGIC)
 _MAX_HEADER = 1 << 28
 _KINDS = frozenset("biuf")
+_HEADER = {"name": str, "facts": Every(object), "arrays": Every(object)}
 _CHUNK = 1 << 24
 
 
@@ -49,66 +55,83 @@ class PartFile:
 
     path: Path
     facts: dict[str, Any]
-    arrays: dict[str, dict[str, Any]]
+    arrays: dict[str, StoredArray]
 
     @staticmethod
     def open(path: Path) -> PartFile:
         """Read and check the header."""
-        try:
-            with path.open("rb") as stream:
-                size = stream.seek(0, os.SEEK_END)
-                stream.seek(max(0, size - _TAIL))
-                tail = stream.read(_TAIL)
-                length = int.from_bytes(tail[:8], "little")
-                if len(tail) < _TAIL or tail[40:] != _MAGIC or length > min(size - _TAIL, _MAX_HEADER):
-                    raise DamagedFileError(path, "has been cut")
-                stream.seek(size - _TAIL - length)
-                header = stream.read(length)
-        except OSError as error:
-            raise DamagedFileError(path, f"can't be read ({error.strerror})") from error
+        with _stream(path) as (stream, size):
+            stream.seek(max(0, size - _TAIL))
+            tail = stream.read(_TAIL)
+            length = int.from_bytes(tail[:8], "little")
+            if len(tail) < _TAIL or tail[40:] != _MAGIC or length > min(size - _TAIL, _MAX_HEADER):
+                raise DamagedFileError(path, "has been cut")
+            stream.seek(size - _TAIL - length)
+            header = stream.read(length)
         if hashlib.sha256(header).digest() != tail[8:40]:
             raise DamagedFileError(path, "has been changed")
-        found = strict_json(header)
-        return PartFile(path, found["facts"], found["arrays"])
+        try:
+            found = strict_json(header)
+            fault = misshapen(found, _HEADER, "header")
+            if fault is not None:
+                raise ValueError(fault)
+            if found["name"] != path.stem:
+                raise ValueError(f"it is that of {found['name']}"[:80])
+            return PartFile(path, found["facts"], stored_arrays(found["arrays"], size - _TAIL - length))
+        except ValueError as error:
+            raise DamagedFileError(path, f"is no file of a task ({error})") from error
+
+    def fact(self, name: str, shape: Any) -> Any:
+        """One of the facts, of a shape as in :mod:`gtea.runtime.json_shape`."""
+        fault = misshapen(self.facts.get(name), shape, name)
+        if fault is not None:
+            raise DamagedFileError(self.path, fault)
+        return self.facts.get(name)
+
+    def stored(self, name: str) -> StoredArray:
+        """What the header says of an array."""
+        if name not in self.arrays:
+            raise DamagedFileError(self.path, f"has no {name}")
+        return self.arrays[name]
+
+    def num_rows(self, name: str) -> int:
+        """How many rows an array has."""
+        return (*self.stored(name).shape, 0)[0]
 
     def read(self, name: str) -> NDArray[Any]:
         """One of the arrays."""
-        described = self.arrays[name]
-        made = np.empty(described["shape"], dtype=np.dtype(described["dtype"]))
-        content = _bytes_of(made)
-        with self.path.open("rb") as stream:
-            stream.seek(described["offset"])
-            if stream.readinto(content) != len(content) or _digest(content) != described["sha256"]:
-                raise DamagedFileError(self.path, f"{name} has been changed or cut")
+        stored = self.stored(name)
+        made, content = self._rows(name, 0, stored.shape)
+        if _digest(content) != stored.sha256:
+            raise DamagedFileError(self.path, f"{name} has been changed or cut")
         return made
 
     def read_rows(self, name: str, first: int, count: int) -> NDArray[Any]:
         """Some rows of an array, as they are: for who has checked that the file is whole."""
-        described = self.arrays[name]
-        shape = (count, *described["shape"][1:])
-        made = np.empty(shape, dtype=np.dtype(described["dtype"]))
-        content = _bytes_of(made)
-        with self.path.open("rb") as stream:
-            stream.seek(described["offset"] + first * made.itemsize * math.prod(shape[1:]))
-            if stream.readinto(content) != len(content):
-                raise DamagedFileError(self.path, f"{name} has been cut")
-        return made
-
-    def size_of(self, name: str) -> int:
-        """How many bytes an array has."""
-        described = self.arrays[name]
-        size: int = math.prod(described["shape"]) * np.dtype(described["dtype"]).itemsize
-        return size
+        stored = self.stored(name)
+        if not stored.shape or not 0 <= first <= first + count <= stored.shape[0]:
+            raise DamagedFileError(self.path, f"{name} has other rows")
+        return self._rows(name, first, (count, *stored.shape[1:]))[0]
 
     def require_whole(self) -> None:
         """Raise if any byte has changed."""
-        with self.path.open("rb") as stream:
-            for name, described in self.arrays.items():
+        with _stream(self.path) as (stream, _):
+            for name, stored in self.arrays.items():
                 digest = hashlib.sha256()
-                for chunk in _chunks(stream, described["offset"], self.size_of(name)):
+                for chunk in _chunks(stream, stored.offset, stored.num_bytes):
                     digest.update(chunk)
-                if digest.hexdigest() != described["sha256"]:
+                if digest.hexdigest() != stored.sha256:
                     raise DamagedFileError(self.path, f"{name} has been changed or cut")
+
+    def _rows(self, name: str, first: int, shape: tuple[int, ...]) -> tuple[NDArray[Any], memoryview]:
+        stored = self.stored(name)
+        made = np.empty(shape, dtype=stored.dtype)
+        content = _bytes_of(made)
+        with _stream(self.path) as (stream, _):
+            stream.seek(stored.offset + first * stored.dtype.itemsize * math.prod(shape[1:]))
+            if stream.readinto(content) != len(content):
+                raise DamagedFileError(self.path, f"{name} has been cut")
+        return made, content
 
 
 def is_whole(path: Path) -> bool:
@@ -134,13 +157,24 @@ def write_part_file(path: Path, arrays: Arrays, facts: Mapping[str, Any]) -> Non
                 stream.write(content)
                 rows += len(piece)
             first = pieces[0]
-            shape = [rows, *first.shape[1:]]
-            described[name] = {
-                "dtype": first.dtype.str, "shape": shape, "offset": offset, "sha256": digest.hexdigest(),
-            }  # fmt: skip
-            offset += math.prod(shape) * first.dtype.itemsize
-        header = json.dumps({"facts": dict(facts), "arrays": described}).encode()
+            stored = StoredArray(first.dtype, (rows, *first.shape[1:]), offset, digest.hexdigest())
+            described[name] = stored.to_json()
+            offset += stored.num_bytes
+        header = json.dumps({"name": path.stem, "facts": dict(facts), "arrays": described}).encode()
         stream.write(header + len(header).to_bytes(8, "little") + hashlib.sha256(header).digest() + _MAGIC)
+
+
+@contextlib.contextmanager
+def _stream(path: Path) -> Iterator[tuple[BufferedReader, int]]:
+    """A regular file, never a link or a pipe, and its size."""
+    try:
+        with (
+            open_plain(path.parent, path.name, through_link=True) as file,
+            os.fdopen(os.dup(file.number), "rb") as stream,
+        ):
+            yield stream, file.size
+    except OSError as error:
+        raise DamagedFileError(path, f"can't be read ({error.strerror})") from error
 
 
 def _chunks(stream: Any, offset: int, size: int) -> Iterator[bytes]:

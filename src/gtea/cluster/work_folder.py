@@ -13,14 +13,13 @@ import re
 from pathlib import Path
 from typing import Any
 
-from gtea.cluster.part_files import SUFFIX
+from gtea.cluster.part_files import SUFFIX, DamagedFileError, PartFile
 from gtea.errors import StoreError, UsageError
 from gtea.runtime.files import sweep_drafts, write_json
-from gtea.runtime.json_shape import strict_json
-from gtea.runtime.plain_files import read_plain
+from gtea.runtime.json_files import read_json
+from gtea.runtime.json_shape import Every
 
 JOB = "job.json"
-_MAX_JOB = 1 << 20
 
 
 def describe_job(folder: Path, content: dict[str, Any]) -> None:
@@ -45,7 +44,7 @@ def describe_job(folder: Path, content: dict[str, Any]) -> None:
 def read_job(folder: Path) -> dict[str, Any]:
     """The description of the job of a folder."""
     try:
-        found: dict[str, Any] = strict_json(read_plain(folder, JOB, _MAX_JOB, through_link=True))
+        found: dict[str, Any] = read_json(folder / JOB, Every(object))
     except (OSError, ValueError) as error:
         raise StoreError(f"{folder / JOB}: can't be read ({error}). Delete the folder and begin again.") from error
     return found
@@ -54,8 +53,11 @@ def read_job(folder: Path) -> dict[str, Any]:
 def delete_job(folder: Path, *, keep: tuple[str, ...] = ()) -> None:
     """Delete the files of a finished job, and the folder if nothing else is in it."""
     for path in folder.glob(f"*{SUFFIX}"):
-        if path.stem not in keep:
-            sweep_drafts(path)
+        if path.stem in keep:
+            continue
+        sweep_drafts(path)
+        with contextlib.suppress(DamagedFileError):  # somebody else's, with the same suffix
+            PartFile.open(path)
             path.unlink(missing_ok=True)
     if not keep:
         (folder / JOB).unlink(missing_ok=True)

@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import http.client
-import json
 import os
 import re
 import time
@@ -27,12 +26,15 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from gtea.errors import DataError, StoreError, UsageError
-from gtea.runtime.disk_errors import disk_error
-from gtea.runtime.files import atomic_write, locked, sync_folder, write_json
+from gtea.runtime.files import appended, atomic_write, locked, sync_folder, write_json
+from gtea.runtime.json_files import read_json
+from gtea.runtime.json_shape import Either, Natural
+from gtea.runtime.plain_files import read_plain
 
 _TIMEOUT = 60.0
 _CHUNK = 1 << 18
 _LONGEST_PAUSE = 30.0
+_MOST_RECORD = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -126,18 +128,6 @@ class _Part:
         self.url, self.mark, self.total = url, mark, total
         write_json(self._about, {"url": url, "mark": mark, "total": total})
 
-    @contextlib.contextmanager
-    def appended(self) -> Iterator[IO[bytes]]:
-        """Yield a stream to the end of the partial download. Whatever is put in its place, a link is not followed."""
-        try:
-            with os.fdopen(os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW), "ab") as stream:
-                yield stream
-        except OSError as error:
-            found = disk_error(error, self.path)
-            if found is None:
-                raise
-            raise found from error
-
     def move_to(self, target: Path) -> None:
         self.path.replace(target)
         self._about.unlink(missing_ok=True)
@@ -145,9 +135,9 @@ class _Part:
 
     def _read(self) -> tuple[str | None, str | None, int | None]:
         try:
-            about = json.loads(self._about.read_text(encoding="utf-8"))
+            about = read_json(self._about, {"url": str, "mark": Either(str, None), "total": Either(Natural, None)})
             return about["url"], about["mark"], about["total"]
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError):
             return None, None, None
 
 
@@ -191,7 +181,7 @@ def _attempt(wanted: Wanted, part: _Part, progress: Callable[[str, float | None]
                 f"{wanted.url}: must be {wanted.size:,} bytes (got {part.total:,}). The file has changed; if it is "
                 "the one you want, pass its digest with --sha256."
             )
-        with part.appended() as stream:
+        with appended(part.path) as stream:
             for chunk in _chunks(response):
                 stream.write(chunk)
                 received += len(chunk)
@@ -322,7 +312,8 @@ def _recorded(target: Path) -> str | None:
     record = _record_of(target)
     if not record.exists():
         return None
-    digest = record.read_text(encoding="utf-8", errors="replace").split(" ", 1)[0].strip()
+    content = read_plain(record.parent, record.name, _MOST_RECORD, through_link=True)
+    digest = content.decode(errors="replace").split(" ", 1)[0].strip()
     if not re.fullmatch(r"[0-9a-f]{64}", digest):
         raise DataError(f"{record}: must start with a sha256 (got {digest[:80]!r}). Delete it and fetch again.")
     return digest

@@ -12,7 +12,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import json
 import shlex
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,8 @@ from gtea.ingestion.ingest import ingest
 from gtea.ingestion.snap_files import read_snap_layout
 from gtea.ingestion.table_files import read_layout
 from gtea.runtime.files import atomic_write, write_json
+from gtea.runtime.json_files import read_json
+from gtea.runtime.json_shape import Every, Natural, ObjectOf
 from gtea.runtime.progress import Progress, no_progress
 from gtea.store.publish import move_into_place, scratch_for
 from gtea.store.store import Store
@@ -35,6 +36,9 @@ from gtea.tasks.link_split import LinkProtocol, split_links, with_negatives
 from gtea.tasks.splits import stratified_folds, temporal_split
 
 FACTS = "dataset.json"
+_FACTS = ObjectOf(
+    {"name": str, "sources": [object], "store_digest": str, "labels_left_out": Every(Natural)}, others=object
+)
 LABELS = "labels.csv"
 STORE = "store"
 _JODIE = ("user", "item", "time")
@@ -83,14 +87,13 @@ def _already_prepared(dataset: Dataset, out: Path, sources: list[dict[str, Any]]
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return None
     try:
-        facts = dict(json.loads((out / FACTS).read_text(encoding="utf-8")))
-        name, made_from, digest, _ = (facts[key] for key in ("name", "sources", "store_digest", "labels_left_out"))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        facts: dict[str, Any] = read_json(out / FACTS, _FACTS)
+    except (OSError, ValueError) as error:
         raise UsageError(f"{out}: exists and is not a prepared data set. Choose another --out.") from error
-    if (name, made_from) != (dataset.name, sources):
-        what = "other files" if name == dataset.name else name
+    if (facts["name"], facts["sources"]) != (dataset.name, sources):
+        what = "other files" if facts["name"] == dataset.name else facts["name"]
         raise UsageError(f"{out}: was prepared from {what}. Choose another --out, or delete it.")
-    if Store.open(out / STORE).digest != digest or (dataset.labels and not (out / LABELS).exists()):
+    if Store.open(out / STORE).digest != facts["store_digest"] or (dataset.labels and not (out / LABELS).exists()):
         raise StoreError(f"{out}: was changed after it was prepared. Choose another --out, or delete it.")
     return facts
 

@@ -193,7 +193,8 @@ def _most_within(times: NDArray[np.int64], length: int) -> int:
     """The largest number of events of which the last is at most this much later than the first."""
     first, most = 0, 0
     for i in range(len(times)):
-        while times[i] - times[first] > length:
+        # Not beyond event i, even if the times of a forged store are out of order, or are too far apart for 64 bits.
+        while first < i and times[i] - times[first] > length:
             first += 1
         most = max(most, i - first + 1)
     return most

@@ -45,12 +45,22 @@ def sort_events(
         slot: The node's first slot. The events are in the order of its slots.
         order: ``UNKNOWN_ORDER``, or the order of each node's events, counted from its first one.
     """
-    if len(order) == 0:
-        sort_both(times, values)
-        return
-    first = graph.edge_offset[graph.slot_edge[slot]]
-    chosen = order[first : first + len(times)]
-    times[:], values[:] = times[chosen], values[chosen]
+    if len(order) > 0:
+        first = graph.edge_offset[graph.slot_edge[slot]]
+        chosen = order[first : first + len(times)]
+        if _ranks(chosen, len(times)):
+            times[:], values[:] = times[chosen], values[chosen]
+            return
+    sort_both(times, values)
+
+
+@jit
+def _ranks(order: NDArray[np.int64], count: int) -> bool:
+    """Whether an order is one of so many. It isn't where a damaged store has events that are not in time order."""
+    fits = len(order) == count
+    for rank in order:
+        fits &= 0 <= rank < count
+    return fits
 
 
 @jit

@@ -33,8 +33,8 @@ from gtea.models.model_folder import load_model
 from gtea.report.report import ReportOptions, write_report
 from gtea.runtime.device import resolve_device
 from gtea.runtime.files import atomic_write, holds_only_drafts, locked, write_json
-from gtea.runtime.json_shape import strict_json
-from gtea.runtime.plain_files import read_plain
+from gtea.runtime.json_files import read_json
+from gtea.runtime.json_shape import Every
 from gtea.runtime.progress import Progress, no_progress
 from gtea.scoring.options import ScoringOptions
 from gtea.scoring.table import ScoreSummary, score_accounts
@@ -48,7 +48,6 @@ from gtea.training.request import NodeRequest, result_of, run_once
 from gtea.training.results import TrainingResult
 
 _RECORD = "investigation.json"
-_MAX_JSON = 1 << 28
 _STORE, _MODEL, _SCORES, _CARD = "transactions.store", "model", "scores.csv", "MODEL_CARD.md"
 _REPORT = "report"
 _FIRST = 10
@@ -272,10 +271,9 @@ def _report(request: InvestigationRequest, store: Store, unlabelled: bool, progr
 def _read_json(path: Path) -> dict[str, Any]:
     """What an earlier investigation wrote; nothing if there was none, or if it can't be read."""
     try:
-        found = strict_json(read_plain(path.parent, path.name, _MAX_JSON, through_link=True))
+        return dict(read_json(path, Every(object)))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _sha256(path: Path) -> str:

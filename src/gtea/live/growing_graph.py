@@ -9,7 +9,7 @@ store.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -82,10 +82,15 @@ class _Growing(NamedTuple):
 class GrowingGraph:
     """The arrays, and how events are added to them."""
 
-    def __init__(self, arrays: StoreArrays | Mapping[str, NDArray[Any]], *, directed: bool) -> None:
-        """Take the arrays of a store, or those that ``arrays`` gave."""
+    def __init__(self, arrays: StoreArrays, saved: Mapping[str, NDArray[Any]] | None = None, *, directed: bool) -> None:
+        """Take the arrays of a store, or what ``arrays`` gave of its graph later; a ValueError if it is none."""
         self.directed = directed
-        found = _of_store(arrays) if isinstance(arrays, StoreArrays) else dict(arrays)
+        found = _of_store(arrays)
+        if saved is not None:
+            kinds = {name: (array.dtype, array.shape[1:]) for name, array in found.items()}
+            if any((saved[name].dtype, saved[name].shape[1:]) != kind for name, kind in kinds.items()):
+                raise ValueError("its arrays are of other types")
+            found = {name: saved[name] for name in kinds}
         self._num_sorted = int(found["num_sorted"][0])
         self._arrays = {name: GrowingArray(found[name]) for name in (*_NODES, *_SLOTS, *_EDGES, *_EVENTS)}
         self._table = self._new_table()
@@ -111,8 +116,12 @@ class GrowingGraph:
             "num_sorted": np.array([self._num_sorted])
         }
 
-    def require_bounds(self) -> None:
-        """Raise a ValueError if an index points outside: compiled code does not look."""
+    def require_bounds(self, num_words: Sequence[int]) -> None:
+        """Raise a ValueError if an index points outside: compiled code does not look.
+
+        Args:
+            num_words: Of each categorical column.
+        """
         rows = {name: array.rows for name, array in self._arrays.items()}
         limits = dict.fromkeys(("slot_neighbour", "edge_a", "edge_b"), self.num_nodes)
         limits |= {"slot_edge": self.num_edges}
@@ -123,6 +132,8 @@ class GrowingGraph:
         fits += [
             np.all(np.diff([len(rows[name]) for name in names]) == 0) for names in (_NODES, _SLOTS, _EDGES, _EVENTS)
         ]
+        codes = rows["event_categories"]
+        fits += [np.all((codes[:, i] >= 0) & (codes[:, i] < most)) for i, most in enumerate(num_words)]
         if not all(fits) or not 0 <= self._num_sorted <= self.num_edges:
             raise ValueError("its graph is damaged")
 

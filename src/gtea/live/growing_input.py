@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from gtea.errors import DataError
+from gtea.runtime.json_shape import Natural, misshapen
 
 _BLOCK = 1 << 16
 _LONGEST = 1 << 20
 """A line of more bytes is no event; it is handed over in pieces, each of which is reported."""
 _WAIT = 0.1
+_POSITION = {"offset": Natural, "lines": Natural, "sha256": str}
 
 
 class GrowingInput:
@@ -32,6 +34,7 @@ class GrowingInput:
             source: A file descriptor, or a path.
             once: Whether to stop at the end of a file instead of waiting for more.
         """
+        self._owned = not isinstance(source, int)
         self._name = "standard input" if isinstance(source, int) else source.name
         try:
             self._handle = source if isinstance(source, int) else os.open(source, os.O_RDONLY)
@@ -44,6 +47,11 @@ class GrowingInput:
         self._rest, self._ended = b"", False
         self._offset, self.num_lines, self._digest = 0, 0, hashlib.sha256()
 
+    def close(self) -> None:
+        """Close a file that was opened here."""
+        if self._owned:
+            os.close(self._handle)
+
     @property
     def position(self) -> dict[str, Any]:
         """How much was handed over, with a digest of it."""
@@ -51,12 +59,14 @@ class GrowingInput:
 
     def skip_to(self, position: Mapping[str, Any]) -> bool:
         """Go on behind a position of an earlier run. False if the file does not begin with what was read then."""
-        offset, digest = int(position.get("offset", -1)), hashlib.sha256()
-        if not self.is_file or not 0 <= offset <= os.fstat(self._handle).st_size:
+        if not self.is_file or misshapen(dict(position), _POSITION, "position") is not None:
+            return False
+        offset, digest = int(position["offset"]), hashlib.sha256()
+        if offset > os.fstat(self._handle).st_size:
             return False
         for block in self._blocks(offset):
             digest.update(block)
-        if digest.hexdigest() != position.get("sha256"):
+        if digest.hexdigest() != position["sha256"]:
             os.lseek(self._handle, 0, os.SEEK_SET)
             return False
         self._offset, self.num_lines, self._digest = offset, int(position["lines"]), digest

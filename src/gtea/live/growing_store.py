@@ -15,6 +15,7 @@ from gtea.live.event_rows import ReadEvents
 from gtea.live.growing_array import GrowingArray
 from gtea.live.growing_graph import Added, GrowingGraph, NewEvents
 from gtea.live.growing_strings import GrowingStrings
+from gtea.runtime.json_shape import misshapen, strict_json
 from gtea.store.graph import Graph
 from gtea.store.store import Store, StoreArrays
 from gtea.store.time_units import unit_ratio
@@ -52,12 +53,12 @@ class GrowingStore(Store):
         store.require_bounds()
         super().__init__(store.path, store.manifest, store._mapped)
         self._in_bounds = True
-        self._growing = GrowingGraph(saved or store.arrays, directed=store.directed)
-        self._growing.require_bounds()
+        self._growing = GrowingGraph(store.arrays, saved, directed=store.directed)
         self._ids = GrowingStrings(store.accounts, _texts(saved, "ids"))
         tables = enumerate(store.vocabularies)
         self._words = tuple(GrowingStrings(table, _texts(saved, f"words_{i}")) for i, table in tables)
         self.accounts, self.vocabularies = self._ids, self._words
+        self._growing.require_bounds([len(words) for words in self._words])
         given, present = store.node_features, store.node_in_table
         self._given = None if given is None else GrowingArray(np.asarray(given))
         self._present = None if present is None else GrowingArray(np.asarray(present))
@@ -65,8 +66,11 @@ class GrowingStore(Store):
             raise ValueError("it has other accounts")
         self._newest: int | None = store.manifest.time["last"]
         if saved:
-            unit, *newest = saved["time"].tolist()
-            unit, self._newest = _UNITS[unit], newest[0] if newest else None
+            time = saved["time"]
+            fits = time.dtype == np.int64 and time.shape in ((1,), (2,)) and 0 <= time[0] < len(_UNITS)
+            if not fits:
+                raise ValueError("its time is damaged")
+            unit, self._newest = _UNITS[time[0]], int(time[1]) if len(time) == 2 else None
             self.manifest = replace(self.manifest, time={**self.manifest.time, "unit": unit})
         for array in (self._given, self._present):
             if array is not None:
@@ -164,4 +168,8 @@ class GrowingStore(Store):
 def _texts(saved: Mapping[str, NDArray[Any]] | None, name: str) -> list[str]:
     if saved is None:
         return []
-    return [str(text) for text in json.loads(saved[name].tobytes())]
+    texts = strict_json(saved[name].tobytes())
+    fault = misshapen(texts, [str], name)
+    if fault is not None:
+        raise ValueError(fault)
+    return list(texts)

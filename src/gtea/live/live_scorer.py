@@ -34,6 +34,7 @@ from gtea.live.live_standing import LiveStanding
 from gtea.live.pair_states import PairStates
 from gtea.live.saved_state import read_state, write_state
 from gtea.models.model_folder import SavedModel, load_model
+from gtea.runtime.json_shape import Every, Natural
 from gtea.sampling.collate import HistoryReader
 from gtea.scoring.edge_cache import model_digest
 from gtea.scoring.scorer import NodeModel
@@ -45,6 +46,7 @@ PER_UPDATE = 256
 """How many accounts beside the ends of its events an update computes by default."""
 _MOST_EVENTS = 1 << 15
 """An update computes no account with more events, and none that needs one: these are computed when they are read."""
+_FACTS = {"num_events": Natural, "position": Every(object)}
 _SAME = 1e-7
 """Scores that differ by less are the same: another order of summing moves the last digits of float32."""
 
@@ -123,7 +125,7 @@ class LiveScorer:
         self._turn = 0
         self.position: dict[str, Any] = {}
         """What the caller saved with the state: where in its source of events it was. Empty without a saved state."""
-        saved = None if self._state_file is None else read_state(self._state_file, self._identity or {})
+        saved = None if self._state_file is None else read_state(self._state_file, self._identity or {}, _FACTS)
         if saved is not None and still_fits is not None and not still_fits(saved[0]["position"]):
             logging.getLogger("gtea").warning("the saved state is of other events; all accounts are scored again")
             saved = None
@@ -287,14 +289,15 @@ class LiveScorer:
             self._make()
             self._pairs.restore(parts[1], len(self._store.arrays.edge_a))
             self._states.restore(parts[2], self._store.num_nodes)
-            if {len(arrays["scores"]), len(arrays["stale"])} != {self._store.num_nodes}:
-                raise ValueError("it has other accounts")
+            for name, kind in (("scores", np.float64), ("stale", np.bool_)):
+                if (arrays[name].dtype, arrays[name].shape) != (np.dtype(kind), (self._store.num_nodes,)):
+                    raise ValueError("it has other accounts")
         except (KeyError, ValueError, IndexError) as error:
             logging.getLogger("gtea").warning("the saved state is not used (%s); all accounts are scored again", error)
             return False
         self._scores, self._stale = GrowingArray(arrays["scores"]), GrowingArray(arrays["stale"])
         self._pending = int(np.count_nonzero(arrays["stale"]))
-        self.num_events, self.position = int(facts["num_events"]), dict(facts["position"])
+        self.num_events, self.position = facts["num_events"], facts["position"]
         return True
 
     def _mark(self, ends: NDArray[np.int64], new: NDArray[np.int64]) -> NDArray[np.int64]:

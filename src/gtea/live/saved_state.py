@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,14 +23,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gtea.runtime.array_table import StoredArray, stored_arrays
 from gtea.runtime.files import atomic_write
-from gtea.runtime.json_shape import strict_json
+from gtea.runtime.json_shape import ObjectOf, misshapen, strict_json
 from gtea.runtime.plain_files import open_plain
 
 _FORMAT = {"format": "gtea-live", "format_version": 1}
 _LENGTH, _DIGEST = 8, 32
 _MOST_HEADER = 1 << 22
-_KINDS = frozenset("biuf")
 
 
 def write_state(
@@ -43,10 +44,9 @@ def write_state(
     """
     described, offset = {}, 0
     for name, array in arrays.items():
-        content = np.ascontiguousarray(array)
-        digest = hashlib.sha256(content.data).hexdigest()
-        described[name] = [content.dtype.str, list(content.shape), offset, digest]
-        offset += content.nbytes
+        digest = hashlib.sha256(np.ascontiguousarray(array).data).hexdigest()
+        described[name] = StoredArray(array.dtype, array.shape, offset, digest).to_json()
+        offset += array.nbytes
     document = {**_FORMAT, "identity": dict(identity), "facts": dict(facts), "arrays": described}
     header = json.dumps(document, sort_keys=True).encode()
     with atomic_write(path) as stream:
@@ -57,8 +57,14 @@ def write_state(
             stream.write(np.ascontiguousarray(array).data)
 
 
-def read_state(path: Path, identity: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]] | None:
-    """The facts and the arrays of a state. None if there is none, or if it is of something else or damaged."""
+def read_state(
+    path: Path, identity: Mapping[str, Any], shape: Any
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]] | None:
+    """The facts and the arrays of a state. None if there is none, or if it is of something else or damaged.
+
+    Args:
+        shape: What the facts must be, as in :mod:`gtea.runtime.json_shape`.
+    """
     try:
         with (
             open_plain(path.parent, path.name, through_link=True) as file,
@@ -72,24 +78,24 @@ def read_state(path: Path, identity: Mapping[str, Any]) -> tuple[dict[str, Any],
                 raise ValueError("its header has another digest")
             header = strict_json(content)
             expected = {**_FORMAT, "identity": json.loads(json.dumps(dict(identity)))}
-            if any(header.get(name) != value for name, value in expected.items()):
+            if not isinstance(header, dict) or any(header.get(name) != value for name, value in expected.items()):
                 raise ValueError("it is of another model, store or version")
-            start, described = _LENGTH + _DIGEST + length, header["arrays"].items()
-            return dict(header["facts"]), {name: _read(stream, file.size, start, *each) for name, each in described}
+            fault = misshapen(header, ObjectOf({"facts": shape, "arrays": object}, others=object), "header")
+            if fault is not None:
+                raise ValueError(fault)
+            start = _LENGTH + _DIGEST + length
+            described = stored_arrays(header["arrays"], file.size - start)
+            return header["facts"], {name: _read(stream, start, each) for name, each in described.items()}
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (OSError, ValueError) as error:
         logging.getLogger("gtea").warning("%s: is not used (%s); all accounts are scored again", path.name, error)
         return None
 
 
-def _read(stream: Any, size: int, start: int, kind: str, shape: list[int], offset: int, sha256: str) -> NDArray[Any]:
-    dtype = np.dtype(kind)
-    count = int(np.prod([int(length) for length in shape], dtype=object))
-    if dtype.kind not in _KINDS or min([0, *shape]) < 0 or offset < 0 or start + offset + count * dtype.itemsize > size:
-        raise ValueError("an array is cut")
-    stream.seek(start + offset)
-    array = np.fromfile(stream, dtype, count)
-    if hashlib.sha256(array.data).hexdigest() != sha256:
+def _read(stream: Any, start: int, stored: StoredArray) -> NDArray[Any]:
+    stream.seek(start + stored.offset)
+    array = np.fromfile(stream, stored.dtype, math.prod(stored.shape))
+    if hashlib.sha256(array.data).hexdigest() != stored.sha256:
         raise ValueError("an array has another digest")
-    return array.reshape(shape)
+    return array.reshape(stored.shape)

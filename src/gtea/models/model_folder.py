@@ -313,7 +313,7 @@ def _checked(folder: Path, name: str, digest: str) -> bytes:
 def _document(path: Path, content: bytes, *, finite: bool = True) -> dict[str, Any]:
     """The JSON object in a file."""
     try:
-        found = strict_json(content) if finite else json.loads(content)
+        found = strict_json(content, finite=finite)
     except (ValueError, RecursionError) as error:
         raise _damaged(path, str(error)) from error
     if not isinstance(found, dict):

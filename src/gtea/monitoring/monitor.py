@@ -23,7 +23,7 @@ from gtea.monitoring.label_check import check_labels
 from gtea.monitoring.limits import Crossing, Limits
 from gtea.monitoring.monitor_page import render_monitor
 from gtea.report.case_writer import write_text
-from gtea.runtime.files import write_json
+from gtea.runtime.files import locked, write_json
 from gtea.runtime.progress import Progress, no_progress
 from gtea.scoring.edge_cache import model_digest
 from gtea.scoring.options import ScoringOptions
@@ -31,6 +31,7 @@ from gtea.scoring.scorer import NodeModel
 from gtea.store.store import Store
 
 PAGE, RECORD = "index.html", "monitor.json"
+_PATIENCE = 10.0
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ def monitor(
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
     """Write the page and the figures into a folder; returns the figures. The page is there once both are complete."""
+    _require_own(out)
     ready, opened = NodeModel.open(model, device), Store.open(store)
     view = opened.as_of(options.as_of)
     days = find_days(
@@ -103,10 +105,18 @@ def monitor(
         "limits": options.limits.to_json(),
         "crossed": [crossing.to_json() for crossing in crossed],
     }
-    out.mkdir(parents=True, exist_ok=True)
-    write_json(out / RECORD, record)
-    write_text(out / PAGE, render_monitor(record))
+    busy = UsageError(f"{out}: another gtea monitor is writing there. Wait for it, or choose another --out.")
+    with locked(out, busy, timeout=_PATIENCE):
+        write_json(out / RECORD, record)
+        write_text(out / PAGE, render_monitor(record))
     return record
+
+
+def _require_own(out: Path) -> None:
+    """Refuse a folder that has a page of somebody else's, such as a report: it would be replaced."""
+    if not (out / PAGE).exists() or (out / RECORD).exists():
+        return
+    raise UsageError(f"{out}: has an {PAGE} that is not of gtea monitor. Choose another --out, or remove it.")
 
 
 @dataclass(frozen=True)

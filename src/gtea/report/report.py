@@ -28,8 +28,8 @@ from gtea.report.known_labels import KnownLabels
 from gtea.report.page_workers import Job, write_pages
 from gtea.report.ranking import Ranking, ranked
 from gtea.runtime.files import holds_only_drafts, locked, write_json
-from gtea.runtime.json_shape import misshapen, strict_json
-from gtea.runtime.plain_files import read_plain
+from gtea.runtime.json_files import read_json
+from gtea.runtime.json_shape import ObjectOf
 from gtea.runtime.progress import Progress, no_progress
 from gtea.scoring.edge_cache import model_digest
 from gtea.scoring.options import ScoringOptions
@@ -39,7 +39,6 @@ from gtea.store.view import View
 from gtea.tasks.accounts import read_accounts
 
 _RECORD = "report.json"
-_MAX_RECORD = 1 << 28
 _OWN_FILE = re.compile(rf"index\.html|\d+\.html|files/\d+/({'|'.join(map(re.escape, FILES))})")
 
 
@@ -253,10 +252,9 @@ def _require_own(out: Path) -> None:
 
 def _earlier_record(out: Path) -> dict[str, Any] | None:
     try:
-        record = strict_json(read_plain(out, _RECORD, _MAX_RECORD, through_link=True))
+        return dict(read_json(out / _RECORD, ObjectOf({"files": [str]}, others=object), finite=False))
     except (OSError, ValueError):
         return None
-    return record if isinstance(record, dict) and misshapen(record.get("files"), [str], "files") is None else None
 
 
 def _earlier_files(out: Path) -> set[str]:

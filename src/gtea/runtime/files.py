@@ -8,6 +8,7 @@ lock was left by a killed process, and the next writer of the same path deletes 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -22,6 +23,7 @@ from typing import Any, BinaryIO
 
 from gtea.errors import UsageError
 from gtea.runtime.disk_errors import DRAFT, disk_error
+from gtea.runtime.plain_files import NotPlainError
 
 # Draft names must stay within the 255 bytes that a name can have, and a character can have four.
 _NAME_PART = 48
@@ -50,6 +52,22 @@ def atomic_write(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
         draft.replace(path)
         if durable:
             sync_folder(path.parent)
+
+
+@contextlib.contextmanager
+def appended(path: Path) -> Iterator[BinaryIO]:
+    """Yield a stream to the end of a file, which is made if it is not there. A link or a device is not written to."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+        with os.fdopen(handle, "ab") as stream:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise NotPlainError(errno.EINVAL, "is not a regular file", str(path))
+            yield stream
+    except OSError as error:
+        found = disk_error(error, path)
+        if found is None:
+            raise
+        raise found from error
 
 
 @contextlib.contextmanager

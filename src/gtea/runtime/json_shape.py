@@ -79,10 +79,17 @@ class Pattern:
         self.meaning = meaning
 
 
-def strict_json(content: bytes) -> Any:
-    """Parse JSON without NaN and infinity, which JSON doesn't have. Raises a ValueError for anything else."""
+def strict_json(content: bytes, *, finite: bool = True) -> Any:
+    """Parse JSON. Raises a ValueError for anything else.
+
+    Args:
+        finite: Whether NaN and infinity are something else: JSON doesn't have them.
+    """
     try:
-        return json.loads(content, parse_constant=_no_constant, parse_float=_finite)
+        found = json.loads(content, parse_constant=_no_constant, parse_float=_finite) if finite else json.loads(content)
+        if b"\\ud" in content.lower():
+            json.dumps(found, ensure_ascii=False).encode()  # half a surrogate pair is no text, and can't be written
+        return found
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
 

@@ -19,12 +19,11 @@ import torch
 from gtea.errors import ModelError, UsageError
 from gtea.models.model_folder import MANIFEST
 from gtea.runtime.files import BusyError, holds_only_drafts, locked, write_json
-from gtea.runtime.json_shape import strict_json
-from gtea.runtime.plain_files import read_plain
+from gtea.runtime.json_files import read_json
+from gtea.runtime.json_shape import Every
 from gtea.training.checkpoint import CHECKPOINT, TREES
 
 RUN = "run.json"
-_MAX_BYTES = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -77,8 +76,8 @@ def resume(folder: Path, run: RunIdentity) -> None:
     model does not reach. So it may change until the run has finished, and is noted in run.json.
     """
     try:
-        stored = dict(strict_json(read_plain(folder, RUN, _MAX_BYTES, through_link=True)))
-    except (OSError, ValueError, TypeError) as error:
+        stored = dict(read_json(folder / RUN, Every(object)))
+    except (OSError, ValueError) as error:
         raise ModelError(
             f"{folder}: holds no run to resume ({RUN} can't be read). Check the path, or start a run with --out."
         ) from error

@@ -19,6 +19,7 @@ from gtea.errors import UsageError
 from gtea.models.model_folder import load_model
 from gtea.nn.full_graph import LayerPass, layer_pass
 from gtea.runtime.device import resolve_device
+from gtea.runtime.json_shape import Natural
 from gtea.sampling.collate import HistoryReader
 from gtea.scoring.account_blocks import AccountBlocks
 from gtea.scoring.edge_cache import model_digest
@@ -157,7 +158,7 @@ def read_plan(folder: Path) -> PartPlan:
     """The plan, which has been made."""
     made = made_by(folder, PLAN)
     hubs = tuple(Hub(*(int(number) for number in row)) for row in made.read("hubs"))
-    return PartPlan(made.read("bounds"), made.read("first_rank"), hubs, int(made.facts["num_active"]))
+    return PartPlan(made.read("bounds"), made.read("first_rank"), hubs, made.fact("num_active", Natural))
 
 
 def requested_of(folder: Path, accounts: range) -> NDArray[np.int64] | None:
@@ -172,7 +173,7 @@ def requested_of(folder: Path, accounts: range) -> NDArray[np.int64] | None:
 
 def _place_of(node: int, file: PartFile) -> int:
     """How many of the requested accounts come before an account, by a binary search in the file."""
-    low, high = 0, int(file.arrays["nodes"]["shape"][0])
+    low, high = 0, file.num_rows("nodes")
     while low < high:
         middle = (low + high) // 2
         if file.read_rows("nodes", middle, 1)[0] < node:

@@ -27,6 +27,7 @@ from gtea.cluster.work_folder import JOB, delete_job, describe_job, read_job
 from gtea.errors import UsageError
 from gtea.ingestion.database_address import is_database
 from gtea.models.model_folder import load_model
+from gtea.runtime.json_shape import Every, Natural, misshapen
 from gtea.runtime.progress import Progress, no_progress
 from gtea.scoring.account_blocks import is_most, pieces_of
 from gtea.scoring.edge_cache import model_digest
@@ -39,6 +40,7 @@ from gtea.store.store import Store
 from gtea.tasks.accounts import read_accounts
 
 _LAST = "rank"
+_SUMMARY = {"accounts": Natural, "alerts": Natural, "inactive": Natural, "top": [Every(object)]}
 _DEFAULT_GRAIN = Grain()
 
 
@@ -95,7 +97,7 @@ def score_accounts_on(
         "for_spreadsheets": for_spreadsheets,
         "device": device.type,
         "grain": list(vars(grain).values()),
-        "parts": parts or _parts_of(folder) or carrier.num_workers,
+        "parts": min(parts or _parts_of(folder) or carrier.num_workers, max(1, opened.num_nodes)),
         "node": node_facts(),
     }
     describe_job(folder, content)
@@ -234,7 +236,8 @@ def _sum_of(embedded: str, layer: int) -> str:
 
 def _parts_of(folder: Path) -> int | None:
     """How many parts a job has that has been begun in a folder."""
-    return int(read_job(folder).get("parts", 0)) or None if (folder / JOB).exists() else None
+    parts = read_job(folder).get("parts") if (folder / JOB).exists() else None
+    return parts or None if misshapen(parts, Natural, "parts") is None else None
 
 
 def _cut(store: Store, as_of: str | None) -> int:
@@ -247,9 +250,9 @@ def _finished(folder: Path, out: Path) -> dict[str, Any] | None:
     """The summary of a job of which the result is there and whole."""
     if not (folder / f"{_LAST}.part").exists():
         return None
-    facts = made_by(folder, _LAST).facts
-    if out.is_file() and digest_of(out) == facts["sha256"]:
-        found: dict[str, Any] = facts["summary"]
+    last = made_by(folder, _LAST)
+    if out.is_file() and digest_of(out) == last.fact("sha256", str):
+        found: dict[str, Any] = last.fact("summary", _SUMMARY)
         return found
     (folder / f"{_LAST}.part").unlink()
     return None

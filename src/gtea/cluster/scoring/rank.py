@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from gtea.cluster.part_files import Arrays, PartFile
 from gtea.cluster.scoring.job import open_job
 from gtea.cluster.tasks import made_by
+from gtea.runtime.json_shape import Natural
 from gtea.scoring.edge_cache import model_digest
 from gtea.scoring.previous_scores import ScoresOrigin
 from gtea.scoring.table import RankedRows, table_of_rows
@@ -50,7 +51,7 @@ def rank(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[str, 
             yield origin.attach(table)
 
     TableOutput(out, for_spreadsheets=arguments["for_spreadsheets"]).write_pieces(tables())
-    summary = {**counts, "inactive": sum(file.facts["inactive"] for file in files), "top": top}
+    summary = {**counts, "inactive": sum(file.fact("inactive", Natural) for file in files), "top": top}
     return {}, {"summary": summary, "sha256": digest_of(out)}
 
 
@@ -82,7 +83,7 @@ class _Rows:
     def __init__(self, file: PartFile) -> None:
         self._columns = {name: _Column(file, name) for name in (*RankedRows._fields, "id_ends")}
         self._bytes = _Column(file, "id_bytes")
-        self._left: int = file.arrays["nodes"]["shape"][0]
+        self._left: int = file.num_rows("nodes")
         self._written_bytes = 0
         self._held: dict[str, NDArray[Any]] = {name: column.next(0) for name, column in self._columns.items()}
 

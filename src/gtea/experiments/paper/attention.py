@@ -7,7 +7,6 @@ The accounts are those of the test part as of its cut: the labelled accounts, or
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,6 +24,8 @@ from gtea.experiments.runs.run_jobs import LOCK_TIMEOUT, busy_error
 from gtea.models.model_folder import MANIFEST
 from gtea.models.registry import GTEA_VARIANTS
 from gtea.runtime.files import locked, write_json
+from gtea.runtime.json_files import read_json
+from gtea.runtime.json_shape import Every, Number
 from gtea.runtime.progress import Progress, no_progress
 from gtea.scoring.attention_weights import AttentionWeights, attention_of
 from gtea.scoring.scorer import LinkModel, NodeModel
@@ -65,6 +66,14 @@ class WeightSummary:
     """Mean effective number of neighbours per account: 1 / sum of the squared weights."""
     histogram: list[float]
     """Shares of neighbours per bin of ``EDGES``. The first bin includes smaller weights above 0."""
+
+
+_SHAPE = {
+    "edges": object,
+    "weights": Every(
+        {name: [Number] if name == "histogram" else Number for name in WeightSummary.__dataclass_fields__}
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -114,9 +123,9 @@ def _finished(row: Row) -> list[Job]:
 def _weights(job: Job, out: Path, progress: Progress) -> Mapping[str, WeightSummary]:
     path = out / "attention" / job.group / f"{job.stem}.json"
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = read_json(path, _SHAPE, finite=False)
         return {group: WeightSummary(**summary) for group, summary in record["weights"].items()}
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError):
         pass  # missing, or written by another version: quick to recompute
     summaries = _compute(job, out, progress)
     weights = {name: asdict(summary) for name, summary in summaries.items()}

@@ -19,6 +19,8 @@ from gtea.datasets.prepare import FACTS, LABELS, STORE
 from gtea.datasets.world import WorldSpec, write_world
 from gtea.ingestion.ingest import ingest
 from gtea.runtime.files import write_json
+from gtea.runtime.json_files import read_json
+from gtea.runtime.json_shape import Every
 from gtea.runtime.progress import Progress
 from gtea.store.publish import move_into_place, scratch_for
 
@@ -82,8 +84,8 @@ def generate(name: str, folder: Path, progress: Progress) -> None:
 
 def _facts_in(folder: Path) -> dict[str, Any]:
     try:
-        return dict(json.loads((folder / FACTS).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+        return dict(read_json(folder / FACTS, Every(object)))
+    except (OSError, ValueError):
         return {}
 
 

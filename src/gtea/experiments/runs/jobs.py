@@ -24,6 +24,8 @@ from gtea.experiments.runs.few_labels_request import FewLabelsRequest
 from gtea.experiments.runs.subject import Subject
 from gtea.models.registry import default_config, model_config
 from gtea.runtime.files import write_json
+from gtea.runtime.json_files import read_json
+from gtea.runtime.json_shape import Either, Every, Number, ObjectOf, Words
 from gtea.tasks.link_split import LinkProtocol
 from gtea.training.request import Fold, LinkRequest, NodeRequest
 
@@ -158,6 +160,21 @@ def _changed_settings(config: RunConfig, base: RunConfig) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value != defaults[name] and name not in _IGNORED}
 
 
+_OUTCOME = ObjectOf(
+    {
+        **dict.fromkeys(("data", "task", "protocol", "model", "arithmetic", "data_digest", "created"), str),
+        **dict.fromkeys(("seed", "best_epoch", "epochs", "threads"), int),
+        **dict.fromkeys(("test", "validation"), Every(object)),
+        **{"fold": Either(int, None), "state": Words("finished", "failed"), "reason": Either(str, None)},
+        **{"seconds": Number, "interrupted": bool, "versions": Every(str)},
+        **{"settings": Every(object), "config": Every(Every(object)), "split": Every(object)},
+    },
+    {"per_class": Either(int, None)},
+    others=object,
+)
+"""What the record of a run must be."""
+
+
 def save_outcome(path: Path, outcome: Outcome) -> None:
     """Write an outcome atomically."""
     write_json(path, asdict(outcome))
@@ -171,11 +188,11 @@ def read_outcome(job: Job, out: Path) -> Outcome | None:
     """
     path = job.outcome_file(out)
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = read_json(path, _OUTCOME, finite=False)
         outcome = Outcome(**{name: record[name] for name in Outcome.__dataclass_fields__ if name in record})
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError) as error:
         raise ModelError(f"{path}: can't be read ({error}). Delete it to repeat the run.") from error
     then, now = _flatten(outcome.config), _flatten(json.loads(json.dumps(job.config.to_json())))
     for name in (name for name in now if name in then and name not in _IGNORED and then[name] != now[name]):

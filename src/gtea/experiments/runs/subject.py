@@ -12,7 +12,7 @@ import json
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from gtea.datasets.catalog import DATASETS
 from gtea.datasets.copies import find_copy, require_copy
@@ -21,10 +21,13 @@ from gtea.errors import DataError, UsageError
 from gtea.experiments.runs.generated import GENERATED, PAYMENTS, generate
 from gtea.models.registry import TaskKind
 from gtea.runtime.files import locked
+from gtea.runtime.json_files import read_json
+from gtea.runtime.json_shape import Either, ObjectOf, Words
 from gtea.runtime.progress import Progress, no_progress
 from gtea.store.store import Store
 from gtea.tasks.link_split import LinkProtocol
 
+_FACTS = ObjectOf({"name": str, "task": Words("nodes", "links")}, {"positive": Either(str, None)}, others=object)
 _LOCK_TIMEOUT = 3600.0
 """Seconds to wait for another process that is preparing the data."""
 
@@ -118,9 +121,9 @@ def _lock(folder: Path) -> AbstractContextManager[int]:
 
 def _facts(folder: Path) -> tuple[str, TaskKind, str | None]:
     try:
-        facts: dict[str, Any] = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-        return str(facts["name"]), facts["task"], facts.get("positive")
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        facts = read_json(folder / FACTS, _FACTS)
+        return facts["name"], facts["task"], facts.get("positive")
+    except (OSError, ValueError) as error:
         raise DataError(
             f"{folder / FACTS}: can't be read ({error}). Delete the folder and run gtea datasets prepare again."
         ) from error

@@ -13,7 +13,6 @@ Everything else can be rebuilt from tune.json, trials/ and running/.
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +20,8 @@ from typing import Any
 
 from gtea.errors import ModelError, UsageError
 from gtea.runtime.files import holds_only_drafts, write_json
+from gtea.runtime.json_files import read_json
+from gtea.runtime.json_shape import Every
 from gtea.training.run_record import require_same, versions
 
 _SEARCH = "tune.json"
@@ -60,6 +61,6 @@ def remove_completed_runs(out: Path, num_completed: int) -> None:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
+        return dict(read_json(path, Every(object)))
+    except (OSError, ValueError) as error:
         raise ModelError(f"{path}: can't be read ({error}). Start the search again in another folder.") from error

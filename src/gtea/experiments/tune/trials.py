@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,9 +11,22 @@ from typing import Any, Literal
 
 from gtea.errors import ModelError
 from gtea.runtime.files import atomic_write, write_json
+from gtea.runtime.json_files import read_json
+from gtea.runtime.json_shape import Either, Every, Natural, Number, ObjectOf, Words
 
 FOLDER = "trials"
 TrialState = Literal["finished", "pruned", "failed"]
+_TRIAL = ObjectOf(
+    {
+        "number": Natural,
+        "settings": Every(object),
+        "state": Words("finished", "pruned", "failed"),
+        "curve": [Number],
+        "seconds": Number,
+        "reason": Either(str, None),
+    },
+    others=object,
+)
 
 
 @dataclass(frozen=True)
@@ -85,7 +97,10 @@ def _path(out: Path, number: int) -> Path:
 
 def _read(path: Path) -> Trial:
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        return Trial(**{name: record[name] for name in Trial.__dataclass_fields__})
-    except (OSError, ValueError, TypeError, KeyError) as error:
+        record = read_json(path, _TRIAL, finite=False)
+        trial = Trial(**{name: record[name] for name in Trial.__dataclass_fields__})
+        if _path(Path(), trial.number).name != path.name or not (trial.curve or trial.state == "failed"):
+            raise ValueError("it is of another trial, or has no metric")
+        return trial
+    except (OSError, ValueError) as error:
         raise ModelError(f"{path}: can't be read ({error}). Delete it and all later ones to repeat them.") from error
