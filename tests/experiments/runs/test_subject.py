@@ -43,7 +43,7 @@ def test_a_named_data_set(copy: Path, tmp_path: Path) -> None:
         named_subject("bitcoin_otc", tmp_path / "elsewhere", protocol="paper")
     assert not (tmp_path / "elsewhere").exists()
     (found.store.parent / "dataset.json").write_text("{}")
-    with pytest.raises(DataError, match=r"dataset\.json: can't be read \('name'\). Delete the folder"):
+    with pytest.raises(DataError, match=r"dataset\.json: can't be read .*an object with name, task.*Delete"):
         named_subject("bitcoin_otc", tmp_path / "out", protocol="paper")
 
 
