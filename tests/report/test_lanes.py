@@ -34,7 +34,8 @@ def test_a_lane_has_what_the_script_redraws() -> None:
 
 
 def test_marks_near_the_end_have_no_text() -> None:
-    axis = draw_axis([Tick(0.5, "12 May"), Tick(0.95, "13 May")])
+    axis = draw_axis([Tick(0.5, "12 May"), Tick(0.95, "13 May")], 300.0)
     assert "12 May" in axis
     assert "13 May" not in axis
     assert 'd="M500 0V60M950 0V60"' in axis
+    assert "12 May" not in draw_axis([Tick(0.5, "12 May")], 70.0), "it would leave a narrow column"

@@ -30,6 +30,7 @@ from gtea.report.summary import summary
 from gtea.report.ties import shared_contacts, ties_between
 
 _MOST_ROWS = 200
+_LANE_WIDTH = 360.0
 _ROOM = 860_000
 """Bytes for the evidence: a page stays under 1 MB whatever the ids and histories are."""
 _ROWS_ROOM = 420_000
@@ -92,7 +93,7 @@ def render_case(case: Case, place: Place | None = None, exports: Sequence[str] =
         "hours": None if case.clock.steps else _hours(case),
         "rows": _evidence(case, rows, lanes),
         "strip": draw_strip(_whole_lane(case), case.window, case.whole),
-        "axis": draw_axis(case.clock.ticks(*case.window)),
+        "axis": draw_axis(case.clock.ticks(*case.window), _LANE_WIDTH),
         "span": f" {NOTHING} ".join(dict.fromkeys(case.clock.day(time) for time in case.window)),
         "bin": case.clock.span(max((case.window[1] - case.window[0]) / BINS, 1)),
         "things": counted(len(rows), "counterparty", "counterparties"),

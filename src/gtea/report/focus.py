@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,3 +39,22 @@ def with_margin(first: int, last: int, least: int) -> tuple[int, int]:
 def widened(window: tuple[int, int], whole: tuple[int, int]) -> tuple[int, int]:
     """All of time, unless the window is so small a part of it that it would be hard to see."""
     return window if window[1] - window[0] < _LITTLE * (whole[1] - whole[0]) else whole
+
+
+def reaching(window: tuple[int, int], histories: Sequence[NDArray[np.int64]]) -> tuple[int, int]:
+    """The window, made long enough to hold an event of every history: a lane without any looks broken.
+
+    Args:
+        histories: The times of each, none without events.
+    """
+    first, last = window
+    for times in histories:
+        before, after = times[times < window[0]], times[times > window[1]]
+        if len(before) + len(after) < len(times):
+            continue
+        # Python's integers: a difference of two times may be more than int64 holds.
+        near = [int(before.max())] if len(before) else []
+        near += [int(after.min())] if len(after) else []
+        nearest = min(near, key=lambda time: max(window[0] - time, time - window[1]))
+        first, last = min(first, nearest), max(last, nearest)
+    return first, last

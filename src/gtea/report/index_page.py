@@ -20,6 +20,7 @@ from gtea.report.precision_figure import FLOOR, LEFT, TALL, WIDE, draw_precision
 from gtea.report.standing_figure import draw_standing
 
 _WIDTH = 430.0
+_LANE_WIDTH = 230.0
 _MINUTES = 30
 """How long an account takes, at first. Whoever reads the page can change it there."""
 
@@ -31,6 +32,8 @@ def render_index(
     window: tuple[int, int],
     as_of: int,
     footer: Sequence[tuple[str, str]],
+    *,
+    unlabelled: bool,
 ) -> str:
     """The page as text.
 
@@ -38,6 +41,7 @@ def render_index(
         window: The page time that the lanes show.
         as_of: The cut in page time.
         footer: Names and values that tell where the report is from.
+        unlabelled: Whether accounts that the model was trained with are left out.
     """
     expected = common.expected
     place = Place(0, len(rows), len(str(len(rows))))
@@ -55,8 +59,9 @@ def render_index(
         "expected": expected,
         "model": common.model_name,
         "rows": [_row(row, place.file(number)) for number, row in enumerate(rows, start=1)],
+        "unlabelled": unlabelled,
         "known": sum(row.known is not None for row in rows),
-        "axis": draw_axis(clock.ticks(*window, most=6)),
+        "axis": draw_axis(clock.ticks(*window, most=4), _LANE_WIDTH),
         "footer": footer,
     }
     return render("index.html", content, _data(common, rows))

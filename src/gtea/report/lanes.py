@@ -17,8 +17,8 @@ BINS = 190
 _WIDTH = 1000
 _MIDDLE = 18.0
 _SHORTEST, _LONGEST = 2.0, 16.5
-_LAST_TEXT = 0.92
-"""Marks further right have no text: it would leave the page."""
+_LETTER = 6.6
+"""How wide a letter of an axis is, in pixels."""
 
 
 @dataclass(frozen=True)
@@ -118,13 +118,17 @@ def draw_activity(lane: Lane) -> Markup:
     return _stretched("lane", 36, parts)
 
 
-def draw_axis(ticks: Sequence[Tick]) -> Markup:
-    """The axis of all lanes of a table; its grid is drawn in each of them."""
+def draw_axis(ticks: Sequence[Tick], width: float) -> Markup:
+    """The axis of all lanes of a table; its grid is drawn in each of them.
+
+    Args:
+        width: That of the lanes in pixels, where they have least room. A text that would leave them is left out.
+    """
     marks = []
     for tick in ticks:
         x = f"{100 * tick.share:.2f}%"
         marks.append(element("line", x1=x, x2=x, y2=5))
-        if tick.share < _LAST_TEXT:
+        if tick.share * width + _LETTER * len(tick.text) < width:
             marks.append(element("text", tick.text, x=x, y=15, dx=3))
     grid = "".join(f"M{number(_WIDTH * tick.share)} 0V60" for tick in ticks)
     parts = [element("g", *marks, id="ticks"), element("defs", element("path", id="grid", d=grid))]

@@ -21,7 +21,7 @@ from gtea.report.clock import Clock
 from gtea.report.common_facts import common_facts
 from gtea.report.dealings import dealings_of
 from gtea.report.exports import FILES, ExportOptions
-from gtea.report.focus import shortest_window
+from gtea.report.focus import reaching, shortest_window
 from gtea.report.index_page import render_index
 from gtea.report.index_row import IndexRow
 from gtea.report.known_labels import KnownLabels
@@ -104,7 +104,8 @@ def _write(
         ("Data", f"{request.common.store_name} sha256:{record['data_digest']}, as of {record['as_of']}"),
         ("Made by", f"gtea {request.common.version}"),
     ]
-    write_text(out / "index.html", render_index(request.common, rows, clock, request.window, as_of, footer))
+    index = render_index(request.common, rows, clock, request.window, as_of, footer, unlabelled=options.unlabelled)
+    write_text(out / "index.html", index)
     write_json(out / _RECORD, record)
     for name in earlier - set(record["files"]):
         _delete_plain(out, name)
@@ -183,10 +184,10 @@ def _request(
 
 
 def _window(view: View, nodes: Sequence[int]) -> tuple[int, int]:
-    """The page time that holds most of what the accounts did, each counting the same."""
+    """The page time that holds most of what the accounts did, each counting the same, and something of each."""
     times = [dealings_of(view, node, None).page_time for node in nodes]
     weights = np.concatenate([np.full(len(some), 1 / max(len(some), 1)) for some in times])
-    first, last = shortest_window(np.concatenate(times), weights, 0.9)
+    first, last = reaching(shortest_window(np.concatenate(times), weights, 0.9), times)
     return first, last + 1
 
 

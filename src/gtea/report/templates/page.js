@@ -313,6 +313,7 @@
     const span = one("#span"), times = one("#times"), [first, last] = [data.first, data.last];
     const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
     const CLOCK = [60, 300, 900, 3600, 10800, 21600, 43200, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY, 91 * DAY, 182 * DAY, 365 * DAY];
+    const LETTER = 6.6; // pixels
     const rulers = () => {
       const room = Math.max(2, brush.clientWidth / 70), length = to - from;
       const step = (data.steps ? STEPS : CLOCK).find(size => length / size <= room) ?? length / 2;
@@ -323,10 +324,9 @@
         const share = (time - from) / length, x = `${100 * share}%`;
         lines += `M${(share * WIDE).toFixed(1)} 0V60`;
         ticks.append(drawn("line", { x1: x, x2: x, y2: 5 }));
-        if (share > .92) continue;
         const text = drawn("text", { x, y: 15, dx: 3 });
         text.textContent = data.steps ? Math.round(time) : (style ?? (time % DAY ? hours : shortDates)).format(1000 * time);
-        ticks.append(text);
+        if (share * brush.clientWidth + LETTER * text.textContent.length < brush.clientWidth) ticks.append(text);
       }
       grid.setAttribute("d", lines);
     };
