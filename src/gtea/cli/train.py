@@ -30,6 +30,14 @@ unknown_option = click.option(
     show_default=True,
     help="Accounts that the store does not have: stop and list them, or skip and count them.",
 )
+split_option = click.option(
+    "--split",
+    "split_by",
+    type=click.Choice(["auto", "time", "random"]),
+    default="auto",
+    show_default=True,
+    help="Nodes: how accounts are split; auto: by time, or at random where nearly all accounts begin at once.",
+)
 _VARIANTS = (
     "hybrid (default): GTEA and boosted trees; gtea-l, gtea-l+t, gtea-tx, gtea-tx+t or gtea-he: GTEA alone; "
     "to compare with: gcn, graphsage, gat, ecconv, egnn, tgat, tree, strong-tree, and for links edgebank."
@@ -64,9 +72,8 @@ _DECISIONS = ("prevalence", "budget", "precision")
 @click.option(
     "--precision", metavar="P", type=float, help="Nodes: set the threshold so that this share of alerts is right."
 )
-@click.option(
-    "--folds", metavar="K", type=int, help="Train and evaluate K stratified folds instead of one split by time."
-)
+@split_option
+@click.option("--folds", metavar="K", type=int, help="Train and evaluate K stratified folds instead of one split.")
 @on_option
 @work_option
 @verify_option
@@ -90,7 +97,8 @@ def command(
     """Train a model on the labelled accounts of STORE, or on its links.
 
     Accounts are split by the time of their first event: the first 60 % train, the next 20 % validate, the last 20 %
-    test. Training sees the graph as of the end of its window, and nothing later.
+    test. Training sees the graph as of the end of its window, and nothing later. Where accounts have only just begun
+    by then, they are split at random instead, with one graph for all, and a warning says so.
 
     \b
       gtea train payments.store --labels labels.csv --out payments.model
@@ -112,6 +120,8 @@ def command(
 
     if on is not None and folds is None:
         raise UsageError("--on: goes with --folds. Leave it out.")
+    if folds is not None and given("split_by"):
+        raise UsageError("--split, --folds: folds are drawn at random. Give one of them.")
     if on is None and work is not None:
         raise UsageError("--work: only goes with --on. Leave it out.")
     options = options_of(task, {**options, "folds": folds})
@@ -194,9 +204,8 @@ def _test_lines(result: Mapping[str, Any]) -> list[str]:
         ]
     else:
         share = test["prevalence"]
-        lines = [
-            f"test part: {_size(part)} that appeared later, {classes[positive]:,} of them {positive} ({share:.1%})"
-        ]
+        drawn = "drawn at random" if result["split"]["split"] == "random" else "that appeared later"
+        lines = [f"test part: {_size(part)} {drawn}, {classes[positive]:,} of them {positive} ({share:.1%})"]
         chance, what = share, positive
     lines.append(f"  average precision  {test['average_precision']:.4f}  ({chance:.4f} by chance)")
     if result["task"] == "nodes":
@@ -290,10 +299,12 @@ def print_left_out(split: dict[str, Any]) -> None:
 
 def options_of(task: str, options: dict[str, Any]) -> dict[str, Any]:
     """The options that the task takes; those of the other task must not be given."""
-    others = ("graph_until",) if task == "nodes" else ("labels", "positive", "folds", "unknown", *_DECISIONS)
+    others = (
+        ("graph_until",) if task == "nodes" else ("labels", "positive", "split_by", "folds", "unknown", *_DECISIONS)
+    )
     for name in others:
         if given(name):
-            flag = name.replace("_", "-")
+            flag = name.removesuffix("_by").replace("_", "-")
             raise UsageError(f"--{flag}: does not apply to --task {task}. Leave it out.")
     if task == "nodes" and options["labels"] is None:
         raise UsageError("--labels: must be given with --task nodes. Name a table of accounts and labels.")

@@ -14,7 +14,7 @@ from gtea.cli.bars import percent_bar, progress_bar, training_bar, training_figu
 from gtea.cli.carriers import on_option, say_others_end, work_option
 from gtea.cli.output import json_option, print_unknown
 from gtea.cli.terminal import print_json, say
-from gtea.cli.train import device_option, options_of, print_left_out, unknown_option
+from gtea.cli.train import device_option, options_of, print_left_out, split_option, unknown_option
 from gtea.cli.verified import check_store, verify_option
 from gtea.errors import UsageError
 
@@ -64,6 +64,7 @@ _TOP = 5
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One setting of all trials.")
 @click.option("--as-of", metavar="T", help="Nothing at or after T is used: a date, or a number in the input's unit.")
 @click.option("--positive", metavar="CLASS", help="The class whose probability is the score; else the rarer one.")
+@split_option
 @on_option
 @work_option
 @verify_option

@@ -78,15 +78,26 @@ def split_warnings(split: Split | LinkSplit, store: Store, labels: Labels | None
         found = [_few_pairs(split), _window_lengths(split, store), _repeated_pairs(split)]
     else:
         assert labels is not None, "accounts are split by their labels"
-        found = [_missing_classes(split), _class_shares(split, labels), _few_accounts(split)]
+        found = [_random(split), _missing_classes(split), _class_shares(split, labels), _few_accounts(split)]
         if _by_time(split):
-            found += [_history_lengths(split, store, labels), _early_training(split, store, labels)]
+            found += [_history_lengths(split, store, labels), early_training(split, store, labels)]
     return tuple(warning for warning in found if warning is not None)
 
 
 def _by_time(split: Split) -> bool:
     """Whether parts have cuts of their own. The parts of stratified folds see the same graph."""
     return len({part.as_of for part in split.parts.values()}) > 1
+
+
+def _random(split: Split) -> SplitWarning | None:
+    if not split.instead:
+        return None
+    return SplitWarning(
+        "random_split",
+        f"accounts are split at random, because by time {split.instead}. So figures tell how well accounts of one "
+        "time are told apart, not how well later ones are found",
+        "--split time insists on a split by time.",
+    )
 
 
 def _missing_classes(split: Split) -> SplitWarning | None:
@@ -193,7 +204,7 @@ def _median_p_value(first: NDArray[np.int64], second: NDArray[np.int64]) -> floa
     return homogeneity_p_value([[(each > middle).sum(), (each <= middle).sum()] for each in (first, second)])
 
 
-def _early_training(split: Split, store: Store, labels: Labels) -> SplitWarning | None:
+def early_training(split: Split, store: Store, labels: Labels) -> SplitWarning | None:
     """Warn of a cut that comes when training accounts have only just begun, as if all accounts begin at once."""
     start, end = split.train.as_of, max(part.as_of for part in split.parts.values())
     share = _num_events(store.as_of(start)) / _num_events(store.as_of(end))
@@ -211,7 +222,7 @@ def _early_training(split: Split, store: Store, labels: Labels) -> SplitWarning 
         "early_training",
         f"training sees the first {seen} of {whole} ({_percent(share)} of the events){single}: its accounts have only "
         "just begun, and there is little to learn from",
-        "--folds 5 lets every part see the whole graph.",
+        "--split random lets every part see the whole graph, and --folds 5 tests every labelled account.",
     )
 
 

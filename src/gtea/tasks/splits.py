@@ -1,6 +1,6 @@
 """Split labelled accounts into training, validation and test parts, each with its own cut.
 
-- ``temporal_split`` is the default. A model is evaluated on accounts that appeared after its training accounts, as in
+- ``temporal_split`` is the rule. A model is evaluated on accounts that appeared after its training accounts, as in
   production.
 - ``stratified_folds`` is the paper's protocol. Accounts are assigned at random, all parts see the same graph, and
   metrics come out higher.
@@ -59,6 +59,8 @@ class Split:
     """The number of labelled accounts in no part, by reason."""
     unit: str
     """The unit of the stored times."""
+    instead: str = ""
+    """Why accounts are split at random where a split by time is the rule."""
 
     @property
     def parts(self) -> dict[str, Part]:

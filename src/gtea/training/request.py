@@ -18,7 +18,8 @@ from gtea.store.store import Store
 from gtea.tasks.decision_options import DecisionOptions
 from gtea.tasks.labels import Labels, positive_class, read_labels
 from gtea.tasks.link_split import LinkSplit, split_links, with_negatives
-from gtea.tasks.splits import Split, stratified_folds, temporal_split
+from gtea.tasks.split_choice import SplitBy, choose_split
+from gtea.tasks.splits import Split, stratified_folds
 from gtea.training.fit import Task, train_task
 from gtea.training.link_task import LinkTask
 from gtea.training.loop import TrainingListener
@@ -45,7 +46,9 @@ class NodeRequest:
     as_of: str | None
     device: torch.device
     fold: Fold | None = None
-    """The stratified fold to train; None splits by time."""
+    """The stratified fold to train."""
+    split_by: SplitBy = "auto"
+    """How accounts are split, unless a fold is given."""
     decisions: DecisionOptions = field(default_factory=DecisionOptions)
 
     @staticmethod
@@ -61,6 +64,7 @@ class NodeRequest:
         unknown: Literal["error", "skip"] = "error",
         device: str = "auto",
         fold: Fold | None = None,
+        split_by: SplitBy = "auto",
         base: RunConfig | None = None,
         decisions: DecisionOptions | None = None,
     ) -> NodeRequest:
@@ -76,7 +80,8 @@ class NodeRequest:
             positive: The positive class. Defaults to the rarer of two classes.
             unknown: What to do with labels of accounts that are not in the store, as in ``read_labels``.
             device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
-            fold: The stratified fold to train. None splits by time.
+            fold: The stratified fold to train, instead of a split.
+            split_by: How accounts are split: by time, at random, or by time where that can teach anything.
             base: Default settings, instead of those of the variant.
             decisions: How the threshold is chosen, and the prevalence in the population.
         """
@@ -87,7 +92,7 @@ class NodeRequest:
         found = read_labels(labels, opened, unknown=unknown).existing_before(opened.as_of(as_of))
         chosen = positive_class(found, positive)
         options = decisions or DecisionOptions()
-        return NodeRequest(opened, found, chosen, resolved, as_of, resolve_device(device), fold, options)
+        return NodeRequest(opened, found, chosen, resolved, as_of, resolve_device(device), fold, split_by, options)
 
     def task_for(self, split: Split, folder: Path) -> NodeTask:
         """Return the training task for one split."""
@@ -98,10 +103,17 @@ class NodeRequest:
         return self.task_for(self.split(), folder)
 
     def split(self) -> Split:
-        """Split by time, or return the requested fold."""
-        if self.fold is None:
-            return temporal_split(self.labels, self.store, fractions=self.config.split.fractions, as_of=self.as_of)
-        return self.folds(self.fold.num_folds)[self.fold.number]
+        """Split the accounts, or return the requested fold."""
+        if self.fold is not None:
+            return self.folds(self.fold.num_folds)[self.fold.number]
+        return choose_split(
+            self.labels,
+            self.store,
+            self.split_by,
+            fractions=self.config.split.fractions,
+            seed=self.config.train.seed,
+            as_of=self.as_of,
+        )
 
     def folds(self, k: int) -> tuple[Split, ...]:
         """Return all k stratified folds."""

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from gtea.config import config_from_json
 from gtea.tasks.decision_options import DecisionOptions
+from gtea.tasks.split_choice import SplitBy
 from gtea.training.request import LinkRequest, NodeRequest
 
 
@@ -25,6 +26,7 @@ class RequestRecord:
     labels: str | None = None
     positive: str | None = None
     unknown: Literal["error", "skip"] = "error"
+    split_by: SplitBy = "auto"
     decisions: dict[str, Any] = field(default_factory=dict)
 
     @staticmethod
@@ -40,6 +42,7 @@ class RequestRecord:
             labels=str(Path(options["labels"]).absolute()),
             positive=request.positive,
             unknown=options.get("unknown", "error"),
+            split_by=request.split_by,
             decisions=asdict(request.decisions),
         )
 
@@ -60,6 +63,7 @@ class RequestRecord:
             as_of=self.as_of,
             positive=self.positive,
             unknown=self.unknown,
+            split_by=self.split_by,
             device=self.device,
             base=base,
             decisions=DecisionOptions(**self.decisions),

@@ -110,6 +110,7 @@ class Job:
             base=self.config,
             device=self.device,
             fold=None if self.repeat.fold is None else Fold(self.repeat.fold, self.folds),
+            split_by="time",  # tables by time are to be such, however little they can show
         )
         if self.repeat.per_class is None:
             return request
