@@ -1,4 +1,4 @@
-"""What is done to raw probabilities: three steps in their order, rankings that stay, and JSON that is checked."""
+"""What is done to raw probabilities: steps in their order, rankings that stay, and JSON that is checked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from gtea.tasks.probability_correction import ProbabilityCorrection, fit_correct
 Floats = NDArray[np.float64]
 SHARES, WEIGHTS, POPULATION = (0.9, 0.1), (5 / 9, 5.0), (0.999, 0.001)
 SIGMOID = Calibration("sigmoid", slope=0.4, intercept=-1.5)
-FULL = ProbabilityCorrection(SHARES, WEIGHTS, SIGMOID, POPULATION)
+DOUBT = 0.05
+FULL = ProbabilityCorrection(SHARES, WEIGHTS, SIGMOID, DOUBT, POPULATION)
 
 
 def two_columns(positive: Floats) -> Floats:
@@ -35,12 +36,13 @@ def odds_times(table: Floats, factors: tuple[float, ...]) -> Floats:
     return np.array([[value / sum(row) for value in row] for row in rows])
 
 
-def test_the_three_steps_are_taken_in_their_order() -> None:
+def test_the_steps_are_taken_in_their_order() -> None:
     raw = random_table(50, 2)
     unweighted = odds_times(raw, (1 / WEIGHTS[0], 1 / WEIGHTS[1]))
     log_odds = np.log(unweighted[:, 1] / unweighted[:, 0])
     calibrated = two_columns(1 / (1 + np.exp(-(0.4 * log_odds - 1.5))))
-    expected = odds_times(calibrated, (POPULATION[0] / SHARES[0], POPULATION[1] / SHARES[1]))
+    doubted = np.array([[0.95 * p + 0.05 * share for p, share in zip(row, SHARES, strict=True)] for row in calibrated])
+    expected = odds_times(doubted, (POPULATION[0] / SHARES[0], POPULATION[1] / SHARES[1]))
     np.testing.assert_allclose(FULL.apply(raw), expected, rtol=1e-6)
     # In another order the result is another one: the sigmoid is no shift of log odds.
     swapped = ProbabilityCorrection(calibration=SIGMOID).apply(raw)
@@ -79,10 +81,14 @@ def test_class_weights_are_undone_exactly(num_classes: int) -> None:
 )
 @pytest.mark.parametrize("class_weights", [None, WEIGHTS])
 @pytest.mark.parametrize("population", [None, POPULATION])
+@pytest.mark.parametrize("doubt", [0.0, DOUBT])
 def test_the_ranking_stays(
-    calibration: Calibration, class_weights: tuple[float, ...] | None, population: tuple[float, ...] | None
+    calibration: Calibration,
+    class_weights: tuple[float, ...] | None,
+    population: tuple[float, ...] | None,
+    doubt: float,
 ) -> None:
-    correction = ProbabilityCorrection(SHARES, class_weights, calibration, population)
+    correction = ProbabilityCorrection(SHARES, class_weights, calibration, doubt, population)
     chances = np.sort(np.random.default_rng(2).random(500))
     corrected = correction.apply(two_columns(chances))[:, 1]
     assert (np.diff(corrected) > 0).all()
@@ -201,12 +207,27 @@ def test_prevalence_is_for_two_classes(shares: tuple[float, ...]) -> None:
         ProbabilityCorrection(SHARES),
         replace(FULL, class_weights=None),
         replace(FULL, population=None),
+        replace(FULL, doubt=0.0),
         ProbabilityCorrection((0.5, 0.5, 0.0), (2 / 3, 2 / 3, 0.0), Calibration("temperature", (0.2, 0.3, 0.5), 2.0)),
     ],
 )
 def test_json_brings_it_back(correction: ProbabilityCorrection) -> None:
     text = json.dumps(correction.to_json(), allow_nan=False)
     assert ProbabilityCorrection.from_json(json.loads(text)) == correction
+
+
+def test_models_without_doubt_have_none() -> None:
+    content = FULL.to_json()
+    del content["doubt"]
+    assert ProbabilityCorrection.from_json(content) == replace(FULL, doubt=0.0)
+
+
+def test_doubt_bounds_the_loss_of_a_mistake_that_seemed_impossible() -> None:
+    certain = two_columns(np.array([1.0, 0.0, 1 - 1e-16]))
+    doubted = ProbabilityCorrection((0.5, 0.5), doubt=0.01).apply(certain)
+    np.testing.assert_allclose(doubted[:, 1], [0.995, 0.005, 0.995], rtol=1e-9)
+    none = fit_correction(np.ones(2), None, np.array([0, 1] * 50), two_columns(np.array([0.0, 1.0] * 50)), doubt=0.01)
+    assert none.doubt == 0.01
 
 
 @pytest.mark.parametrize(
@@ -226,7 +247,8 @@ def test_json_brings_it_back(correction: ProbabilityCorrection) -> None:
         ({"population": [0.5, 0.4]}, r"calibration\.population must be the shares of at least two classes"),
         ({"calibration": None}, r"calibration must be an object with a kind"),
         ({"calibration": {"kind": "sigmoid"}}, r"calibration must be an object of kind, slope, intercept"),
-        ({"more": 1}, r"calibration must be an object of shares, class_weights, calibration, population"),
+        ({"doubt": 1.5}, r"calibration\.doubt must be a finite number from 0 to 1"),
+        ({"more": 1}, r"calibration must be an object of shares, class_weights, calibration, doubt, population"),
     ],
 )
 def test_damaged_json_is_refused(changes: dict[str, Any], message: str) -> None:

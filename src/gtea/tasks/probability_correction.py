@@ -2,7 +2,9 @@
 
 1. Class weights of the loss are undone (``gtea.tasks.priors``): they make rare classes look frequent.
 2. The probabilities are calibrated on the validation part (``gtea.tasks.calibration``).
-3. If the labels were sampled, the class shares are corrected to those of the population (``--prevalence``).
+3. A small share of doubt is mixed in, where the model is to be used at a later time than it could be judged by: odds of
+   a million to one are right for a month, and then habits change.
+4. If the labels were sampled, the class shares are corrected to those of the population (``--prevalence``).
 
 None of them changes the ranking of two classes.
 """
@@ -17,13 +19,13 @@ from numpy.typing import NDArray
 
 from gtea.errors import UsageError
 from gtea.tasks.calibration import Calibration, fit_calibration
-from gtea.tasks.checked_json import damaged, read_numbers, read_object
+from gtea.tasks.checked_json import damaged, read_number, read_numbers, read_object
 from gtea.tasks.metrics import Floats
 from gtea.tasks.priors import correct_prior, priors_differ, undo_class_weights
 
 _CHANCE = 0.001
 """Class shares of two parts that differ by more than this p-value allows are taken as different."""
-_FIELDS = ("shares", "class_weights", "calibration", "population")
+_FIELDS = ("shares", "class_weights", "calibration", "doubt", "population")
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ class ProbabilityCorrection:
     class_weights: tuple[float, ...] | None = None
     """The weight of each class in the loss; None if all had the same."""
     calibration: Calibration = field(default_factory=Calibration)
+    doubt: float = 0.0
+    """The share of the training's class shares in the result."""
     population: tuple[float, ...] | None = None
     """The share of each class in the population; None if the labels are a fair sample of it."""
 
@@ -43,6 +47,8 @@ class ProbabilityCorrection:
         if self.class_weights is not None:
             probabilities = undo_class_weights(probabilities, self.shares, self.class_weights)
         calibrated = self.calibration.apply(probabilities)
+        if self.doubt:
+            calibrated = (1 - self.doubt) * calibrated + self.doubt * np.array(self.shares)
         return calibrated if self.population is None else correct_prior(calibrated, self.shares, self.population)
 
     def for_prevalence(self, prevalence: float, positive: int) -> ProbabilityCorrection:
@@ -58,13 +64,16 @@ class ProbabilityCorrection:
             "shares": list(self.shares),
             "class_weights": None if self.class_weights is None else list(self.class_weights),
             "calibration": self.calibration.to_json(),
+            "doubt": self.doubt,
             "population": None if self.population is None else list(self.population),
         }
 
     @staticmethod
     def from_json(content: object) -> ProbabilityCorrection:
         """From a model's calibration.json. Raises a ModelError for content that ``to_json`` can't have returned."""
-        fields = read_object("calibration", content, _FIELDS)
+        # Models had no doubt at first.
+        known = {"doubt": 0.0, **content} if isinstance(content, dict) else content
+        fields = read_object("calibration", known, _FIELDS)
         shares = _read_shares("shares", fields["shares"])
         class_weights, population = (
             None if fields[name] is None else read(name, fields[name])
@@ -73,7 +82,9 @@ class ProbabilityCorrection:
         for name, found in (("class_weights", class_weights), ("population", population)):
             if found is not None and len(found) != len(shares):
                 raise damaged(f"calibration.{name}", f"must have {len(shares)} numbers, as many as shares", list(found))
-        return ProbabilityCorrection(shares, class_weights, Calibration.from_json(fields["calibration"]), population)
+        doubt = read_number("calibration.doubt", fields["doubt"], 0, 1)
+        calibration = Calibration.from_json(fields["calibration"])
+        return ProbabilityCorrection(shares, class_weights, calibration, doubt, population)
 
 
 def _read_shares(name: str, content: object) -> tuple[float, ...]:
@@ -94,6 +105,7 @@ def fit_correction(
     probabilities: Floats,
     *,
     later: bool = False,
+    doubt: float = 0.0,
     num_cuts: int = 1,
 ) -> ProbabilityCorrection:
     """Fit the correction to the raw probabilities of a validation part.
@@ -107,6 +119,7 @@ def fit_correction(
         targets: The class of each validation example.
         probabilities: Its raw probabilities, [num_examples, num_classes].
         later: Whether the validation part is of a later time than training.
+        doubt: The share of doubt in the result.
         num_cuts: As of how many cuts each example is among them. Together they count as one.
     """
     shares = tuple((train_counts / train_counts.sum()).tolist())
@@ -116,4 +129,4 @@ def fit_correction(
     keep_prior = priors_differ(train_counts, found) < _CHANCE
     raw = correction.apply(probabilities)
     calibration = fit_calibration(targets, raw, shares, keep_prior=keep_prior, later=later, num_cuts=num_cuts)
-    return replace(correction, calibration=calibration)
+    return replace(correction, calibration=calibration, doubt=doubt)

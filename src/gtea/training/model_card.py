@@ -186,6 +186,11 @@ def _blend_lines(model: SavedModel) -> Iterator[str]:
 def _correction_lines(correction: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]:
     weighted = "" if correction["class_weights"] is None else "; before that, the class weights of the loss are undone"
     yield f"- Calibration, fitted to the validation part: {_calibration(correction['calibration'])}{weighted}"
+    if correction.get("doubt"):
+        yield (
+            f"- Probabilities have {correction['doubt']:.2g} of the class shares of training in them: "
+            "what seems certain now need not stay so"
+        )
     if correction["population"] is not None:
         share = correction["population"][config["classes"].index(config["positive"])]
         yield (
