@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import shutil
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
@@ -42,6 +44,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Tables:
     folder = tmp_path_factory.mktemp("tables")
     transactions, labels = write_world(WorldSpec(accounts=200, prevalence=0.3, strength=1), folder)
     rows = pq.read_table(transactions).sort_by("timestamp")
+    to_itself = rows.slice(0, 1).set_column(rows.schema.get_field_index("payee"), "payee", rows["payer"].slice(0, 1))
+    rows = pa.concat_tables([to_itself, rows])
     whole, beginning = folder / "whole.csv", folder / "beginning.csv"
     pacsv.write_csv(rows, whole)
     pacsv.write_csv(rows.slice(0, len(rows) * 95 // 100), beginning)
@@ -179,6 +183,7 @@ def test_the_command_says_what_it_took_for_what(gtea: Run, tables: Tables, tmp_p
     )
     assert outcome.code == 0, outcome.err
     assert outcome.out.startswith("columns: payer pays payee at timestamp\nfeatures of an event: amount\n")
+    assert re.search(r"\ndropped: 1 of [\d,]+ rows \(self loop 1\)\n", outcome.out)
     assert "the first of 200 accounts as of " in outcome.out
     assert outcome.out.endswith("report/index.html: 4 accounts with their reasons\n")
     again = gtea("investigate", tables.whole, "--labels", tables.labels, *settings, "--out", tmp_path / "case")

@@ -13,7 +13,7 @@ import click
 from gtea.cli.bars import progress_bar
 from gtea.cli.output import bad_rows_option, given, json_option, names_option, print_unknown, print_warnings
 from gtea.cli.terminal import ask, cell, print_json, say
-from gtea.cli.train import device_option, result_lines
+from gtea.cli.train import device_option, print_left_out, result_lines
 from gtea.errors import UsageError
 
 if TYPE_CHECKING:
@@ -171,17 +171,26 @@ def _guess_lines(columns: EventColumns, ignored: Mapping[str, str]) -> list[str]
     return lines + [f"left out: {name or '(no name)'}, because it {reason}" for name, reason in ignored.items()]
 
 
+def _dropped_lines(rows: Mapping[str, Any]) -> list[str]:
+    if not rows["dropped"]:
+        return []
+    reasons = ", ".join(f"{reason.replace('_', ' ')} {count:,}" for reason, count in rows["dropped"].items())
+    where = f"; they are in {rows['quarantine']}" if rows["quarantine"] else ""
+    return [f"dropped: {rows['rows_in'] - rows['rows_kept']:,} of {rows['rows_in']:,} rows ({reasons}){where}"]
+
+
 def _show(result: InvestigationResult) -> None:
     from gtea.report.figures import score_text
 
     out, scores = result["out"], result["scores"]
     counts = result["store"]
     seen = "read" if result["new_store"] else "unchanged"
-    say(f"{counts['events']:,} events of {counts['nodes']:,} accounts ({seen})", "")
+    say(f"{counts['events']:,} events of {counts['nodes']:,} accounts ({seen})", *_dropped_lines(result["rows"]), "")
     if not result["new_model"]:
         say("model: kept, because labels, columns and settings are the same; --retrain trains another")
     say(*result_lines(result["model"]))
     print_unknown(result["model"].get("labels", {}))
+    print_left_out(result["model"].get("split", {}))
     print_warnings(result["model"])
     report = result["report"]
     new = ", without those that it was trained with" if report["unlabelled"] else ""

@@ -74,6 +74,8 @@ class InvestigationResult(TypedDict):
     columns: dict[str, Any]
     """What each column was taken for, and what was left out and why."""
     store: dict[str, Any]
+    rows: dict[str, Any]
+    """How many rows the table has, how many are events of the store, and why others were dropped."""
     new_store: bool
     model: TrainingResult
     new_model: bool
@@ -181,6 +183,7 @@ def investigate(
             transactions=table,
             columns={**asdict(request.columns), "time_unit": request.time_unit, "ignored": dict(request.ignored)},
             store={"digest": store.digest, **store.manifest.counts},
+            rows={name: store.report[name] for name in ("rows_in", "rows_kept", "dropped", "quarantine")},
             new_store=new_store,
             model=model,
             new_model=new_model,

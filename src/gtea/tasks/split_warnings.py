@@ -149,9 +149,11 @@ def _few_accounts(split: Split) -> SplitWarning | None:
         elif min(present.values(), default=_FEW_EXAMPLES) < _FEW_EXAMPLES:
             kind = min(present, key=lambda each: present[each])
             few.append((present[kind], f"{name} has {_counted(present[kind], 'account')} of {kind!r}"))
-    if _by_time(split):
-        return _few_examples(few, "--folds 5 tests every labelled account; or add labels.")
-    return _few_examples(few, "Add labels." if split.test is None else "Use the mean over all folds, or add labels.")
+    if split.test is None:
+        return _few_examples(few, "Add labels.")
+    if split.name.startswith("fold "):
+        return _few_examples(few, "Use the mean over all folds, or add labels.")
+    return _few_examples(few, "--folds 5 tests every labelled account; or add labels.")
 
 
 def _few_pairs(split: LinkSplit) -> SplitWarning | None:
