@@ -16,3 +16,8 @@ def test_the_side_tells_the_sign() -> None:
 def test_a_small_bar_is_never_invisible() -> None:
     assert 'width="1"' in draw_small_effect(0.0, 0.0)
     assert 'width="43"' in draw_small_effect(-1.0, 2.0)
+
+
+def test_effects_that_are_next_to_nothing_have_no_long_bar() -> None:
+    assert 'width="0.5"' in draw_effect(0.001, 0.001)
+    assert 'width="1"' in draw_small_effect(0.001, 0.001)

@@ -8,11 +8,13 @@ from gtea.report.figures import effect_text
 from gtea.report.svg import drawing, element
 
 _MIDDLE, _LONGEST = 76.0, 52.0
+_LEAST_SCALE = 0.1
+"""Log-odds. Where all effects are smaller, no bar is as long as it could be: they would look like reasons."""
 
 
 def draw_effect(effect: float, largest: float) -> Markup:
     """A bar to scale with the largest effect of the case, and the number in log-odds."""
-    length = _LONGEST * min(abs(effect) / largest, 1.0) if largest else 0.0
+    length = _LONGEST * _share(effect, largest)
     up = effect >= 0
     parts = [
         element(
@@ -33,7 +35,11 @@ def draw_effect(effect: float, largest: float) -> Markup:
 
 def draw_small_effect(effect: float, largest: float) -> Markup:
     """A bar without a number, for the three strongest of an account in the index."""
-    length = 86 * min(abs(effect) / largest, 1.0) if largest else 0.0
+    length = 86 * _share(effect, largest)
     bar = element("rect", class_="up" if effect >= 0 else "down", width=max(length, 1), height=6)
     word = "raises" if effect >= 0 else "lowers"
     return drawing(92, 8, f"{word} by {abs(effect):.2f}", [bar], "small-effect")
+
+
+def _share(effect: float, largest: float) -> float:
+    return min(abs(effect) / max(largest, _LEAST_SCALE), 1.0)
