@@ -480,24 +480,7 @@ def test_what_can_not_be_fitted(call: Callable[[], object], message: str) -> Non
         call()
 
 
-def test_half_a_calibration_is_half_way_in_log_odds() -> None:
-    chances = np.linspace(0.01, 0.99, 25)
-    for whole in (
-        Calibration(),
-        Calibration("sigmoid", slope=0.4, intercept=-1.5),
-        Calibration("temperature", prior=(0.8, 0.2), temperature=3.0),
-    ):
-        own, fitted, half = (
-            np.log(p / (1 - p)) for p in (chances, whole.apply(chances), whole.halved().apply(chances))
-        )
-        np.testing.assert_allclose(half, (own + fitted) / 2, atol=1e-9)
-    with pytest.raises(ValueError, match="isotonic"):
-        Calibration("isotonic", knots=(0.1, 0.9), values=(0.2, 0.8), mixed=1e-3).halved()
-
-
-@pytest.mark.parametrize("shift", [0.0, 1.5])
-def test_half_of_what_a_later_part_teaches_is_kept(shift: float) -> None:
-    targets, chances = simulated(3, 600, 0.4, sharp=2.5, shift=shift)
-    whole, later = (fit_calibration(targets, chances, (0.6, 0.4), later=later) for later in (False, True))
-    assert whole.kind != "none"
-    assert later == whole.halved()
+def test_half_the_shift_is_what_a_sigmoid_adds() -> None:
+    assert SIGMOID.with_half_the_shift() == Calibration("sigmoid", slope=0.4, intercept=-0.75)
+    for other in (Calibration(), TEMPERATURE, ISOTONIC):
+        assert other.with_half_the_shift() == other

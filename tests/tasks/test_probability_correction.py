@@ -226,8 +226,18 @@ def test_doubt_bounds_the_loss_of_a_mistake_that_seemed_impossible() -> None:
     certain = two_columns(np.array([1.0, 0.0, 1 - 1e-16]))
     doubted = ProbabilityCorrection((0.5, 0.5), doubt=0.01).apply(certain)
     np.testing.assert_allclose(doubted[:, 1], [0.995, 0.005, 0.995], rtol=1e-9)
-    none = fit_correction(np.ones(2), None, np.array([0, 1] * 50), two_columns(np.array([0.0, 1.0] * 50)), doubt=0.01)
-    assert none.doubt == 0.01
+
+
+def test_balanced_classes_keep_half_a_shift_and_get_doubt() -> None:
+    """Two windows of one model: in the one it says too little of the second class by 2 log odds."""
+    targets, raw = simulated(4, 5000, 0.5)
+    odds = np.log(raw[:, 1] / raw[:, 0]) - 2.0
+    shifted = two_columns(1 / (1 + np.exp(-odds)))
+    whole, half = (fit_correction(np.ones(2), None, targets, shifted, later=True, balanced=b) for b in (False, True))
+    assert whole.calibration.kind == "sigmoid"
+    assert half.calibration == replace(whole.calibration, intercept=whole.calibration.intercept / 2)
+    assert whole.calibration.intercept > 1
+    assert (whole.doubt, half.doubt) == (0.0, 0.01)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ For two classes, none of them changes the ranking of the examples. ``fit_calibra
 | more | any | temperature |
 
 What will be scored is later still than a later validation part. The details of an isotonic curve don't last that long,
-and of a slope and a shift about half does: log odds are moved half of the way from the model's to the fitted ones.
+a slope and a shift do.
 
 A validation part with other class shares says little about what will be scored, so its temperature is drawn to 1 more
 strongly. A temperature below 1, which makes a model more sure, needs at least 1000 examples. The candidate with the
@@ -109,17 +109,9 @@ class Calibration:
         calibrated = self._calibrated(table)
         return calibrated[:, 1] if given.ndim == 1 else calibrated
 
-    def halved(self) -> Calibration:
-        """The calibration whose log odds are the mean of the model's and of this one's. Not for an isotonic one."""
-        match self.kind:
-            case "temperature":
-                return replace(self, temperature=2 / (1 + 1 / self.temperature))
-            case "sigmoid":
-                return replace(self, slope=(1 + self.slope) / 2, intercept=self.intercept / 2)
-            case "isotonic":
-                raise ValueError("half of an isotonic calibration is no isotonic calibration")
-            case "none":
-                return self
+    def with_half_the_shift(self) -> Calibration:
+        """The same with half of what a sigmoid adds to log odds."""
+        return replace(self, intercept=self.intercept / 2)
 
     def fits(self, num_classes: int) -> bool:
         """Whether it can be applied to probabilities of this number of classes."""
@@ -236,9 +228,7 @@ def fit_calibration(
     for kind in _candidates(counts // num_cuts, keep_prior=keep_prior, later=later):
         scores[kind] = examples.score(_held_out(_FITS[kind], examples, folds))
     best = max(scores, key=lambda kind: scores[kind])
-    if best == "none":
-        return Calibration()
-    return _FITS[best](examples).halved() if later else _FITS[best](examples)
+    return Calibration() if best == "none" else _FITS[best](examples)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ from gtea.tasks.priors import correct_prior, priors_differ, undo_class_weights
 
 _CHANCE = 0.001
 """Class shares of two parts that differ by more than this p-value allows are taken as different."""
+_DOUBT = 0.01
+"""Odds of 200 to 1 at most. Tens of thousands of pairs may all be right for a month; then habits change."""
 _FIELDS = ("shares", "class_weights", "calibration", "doubt", "population")
 
 
@@ -105,7 +107,7 @@ def fit_correction(
     probabilities: Floats,
     *,
     later: bool = False,
-    doubt: float = 0.0,
+    balanced: bool = False,
     num_cuts: int = 1,
 ) -> ProbabilityCorrection:
     """Fit the correction to the raw probabilities of a validation part.
@@ -119,7 +121,9 @@ def fit_correction(
         targets: The class of each validation example.
         probabilities: Its raw probabilities, [num_examples, num_classes].
         later: Whether the validation part is of a later time than training.
-        doubt: The share of doubt in the result.
+        balanced: Whether classes are equally frequent by construction, as links and their negatives are, and examples
+            so many that a model can seem certain. A shift of log odds is then no change of shares but a property of
+            the validation window: half of it is kept. Doubt is mixed in.
         num_cuts: As of how many cuts each example is among them. Together they count as one.
     """
     shares = tuple((train_counts / train_counts.sum()).tolist())
@@ -129,4 +133,6 @@ def fit_correction(
     keep_prior = priors_differ(train_counts, found) < _CHANCE
     raw = correction.apply(probabilities)
     calibration = fit_calibration(targets, raw, shares, keep_prior=keep_prior, later=later, num_cuts=num_cuts)
-    return replace(correction, calibration=calibration, doubt=doubt)
+    if not balanced:
+        return replace(correction, calibration=calibration)
+    return replace(correction, calibration=calibration.with_half_the_shift(), doubt=_DOUBT)

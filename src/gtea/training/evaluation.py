@@ -84,8 +84,8 @@ class Measures:
     """Whether the validation part resembles what will be scored, so that a threshold carries over."""
     later: bool = False
     """Whether the validation part is of a later time than training."""
-    doubt: float = 0.0
-    """The share of doubt in probabilities."""
+    balanced: bool = False
+    """Whether classes are equally frequent by construction."""
 
 
 def blended(
@@ -144,7 +144,7 @@ def evaluate_parts(
         targets,
         probabilities,
         later=measures.later,
-        doubt=measures.doubt,
+        balanced=measures.balanced,
         num_cuts=num_cuts,
     )
     parts = {"validation": validation} if test is None else {"validation": validation, "test": test}

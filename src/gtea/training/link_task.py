@@ -133,9 +133,7 @@ def _metrics(part: PartPredictions, probabilities: Floats, threshold: float | No
     return link_metrics(links, negatives[:, None], threshold=0.5 if threshold is None else threshold)
 
 
-_DOUBT = 0.01
-"""Odds of 200 to 1 at most. Tens of thousands of pairs may all be right for a month; then habits change."""
-_MEASURES = Measures(("no link", "link"), 1, np.ones(2), None, _metrics, later=True, doubt=_DOUBT)
+_MEASURES = Measures(("no link", "link"), 1, np.ones(2), None, _metrics, later=True, balanced=True)
 
 
 def _batches(task: LinkTask, preprocessing: Preprocessing, part: LinkPart) -> PairBatches:
