@@ -62,14 +62,16 @@ def test_as_tasks_they_are_the_same_models_and_figures(payments: Any, tmp_path: 
 def test_a_fold_that_another_process_trains_is_left_to_it(payments: Any, tmp_path: Path) -> None:
     request = request_of(payments, "train.epochs=1")
     (tmp_path / "fold-1").mkdir()
-    begun, ended = list[str](), threading.Event()
+    begun, at_work, ended = list[str](), threading.Event(), threading.Event()
 
     def other() -> None:
         with running_in(tmp_path / "fold-1"):
+            at_work.set()
             ended.wait(600)
 
     thread = threading.Thread(target=other)
     thread.start()
+    assert at_work.wait(600)
 
     def listener(report: Any) -> None:
         begun.append(report.folder.name)
