@@ -85,9 +85,9 @@ def test_a_failure_undoes_everything(postgres: Postgres, tmp_path: Path) -> None
 def test_a_full_disk_is_named(tmp_path: Path) -> None:
     output = DatabaseTable(f"sqlite:///{tmp_path}/out.db/scores")
     output.write({"": table(3)})
-    with pytest.raises(StoreError, match=rf"{tmp_path}/out\.db: (No space left on device \(disk|Input/output error)"):
-        with small_files(20_000):
-            output.write({"": table(5000)})
+    named = rf"{tmp_path}/out\.db: (No space left on device \(disk|Input/output error)"
+    with pytest.raises(StoreError, match=named), small_files(20_000):
+        output.write({"": table(5000)})
     with contextlib.closing(sqlite3.connect(tmp_path / "out.db")) as connection:
         assert connection.execute("SELECT count(*) FROM scores").fetchall() == [(3,)]
 

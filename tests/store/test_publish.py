@@ -133,7 +133,11 @@ def assert_nothing_is_published(store: Store, scratch: Path, limit: contextlib.A
 
 def test_a_disk_that_is_full_while_a_version_is_built_is_named_with_the_store(store_of: Make) -> None:
     store = store_of(EVENTS)
-    with pytest.raises(StoreError, match=rf"^{store.path}: File too large"), writing(store.path) as scratch, small_files(10):
+    with (
+        pytest.raises(StoreError, match=rf"^{store.path}: File too large"),
+        writing(store.path) as scratch,
+        small_files(10),
+    ):
         (scratch / "array.bin").write_bytes(b"x" * 100)
 
 

@@ -36,7 +36,7 @@ _SMALLEST_BUDGET = 384_000_000
 # Each thread reads, sorts and joins in buffers of its own, and holds a row group of a Parquet file.
 _PER_THREAD = 64_000_000
 
-# How many freed bytes each thread may keep before it gives them back. To give back, and to ask for them again, takes the
+# How many freed bytes each thread may keep before it gives them back. To give back and to ask for them again takes the
 # system a twentieth of the processor time of an ingest; so they are few only where memory is short.
 _LEAST_KEPT, _MOST_KEPT = 8_000_000, 128_000_000
 
