@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.conftest import array_bytes
 from tests.postgres import PASSWORD, Postgres
 
 from gtea.errors import DataError, UsageError
+from gtea.ingestion import query_result
 from gtea.ingestion.append import append
 from gtea.ingestion.ingest import ingest
 from gtea.ingestion.query_result import DatabaseQuery, QueryRows
@@ -132,13 +134,49 @@ def test_sqlite_values_of_any_type_are_read_exactly(tmp_path: Path) -> None:
     assert store.date(store.end - 1) == "2023-11-14T22:13:20.123456Z"
 
 
+def with_broken_text(folder: Path) -> tuple[str, str]:
+    """Seven rows: the second, the fifth and the sixth have text that is not UTF-8, the fourth no time."""
+    address = sqlite_of(folder / "e.db", "CREATE TABLE payments (payer)", [("a",)])
+    rows = ["'x', 'y', 1", "CAST(x'61ff' AS TEXT), 'y', 1", "'x', 'z', 2", "'x', 'y', 'soon'"]
+    rows += ["'x', CAST(x'ed' AS TEXT), 5", "CAST(x'ff' AS TEXT), CAST(x'ff' AS TEXT), 5", "'x', 'y', 7"]
+    named = "SELECT payer, payee, booked, 1 AS amount FROM (SELECT '' AS payer, '' AS payee, 0 AS booked WHERE 0 "
+    return address, named + "".join(f"UNION ALL SELECT {row} " for row in rows) + ")"
+
+
 def test_text_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
-    address = sqlite_of(tmp_path / "e.db", "CREATE TABLE payments (payer)", [("a",)])
-    query = "SELECT 'x' AS payer, 'y' AS payee, 1 AS booked, 1 AS amount UNION ALL "
-    query += "SELECT CAST(x'61ff' AS TEXT), 'y', 1, 1"
-    with pytest.raises(DataError, match=r"e.db, row 2, column 'payer': text must be UTF-8 \(got b'a\\xff'\)"):
-        ingest(address, query=query, out=tmp_path / "s", bad_rows="skip", **COLUMNS)
+    address, query = with_broken_text(tmp_path)
+    with pytest.raises(DataError) as found:
+        ingest(address, query=query, out=tmp_path / "s", time_unit="step", **COLUMNS)
+    assert found.value.lines[:-1] == (
+        "e.db, row 2, column 'payer': text must be UTF-8 (got 'a\ufffd')",
+        "e.db, row 4, column 'booked': a time must be a number or an ISO 8601 date (got 'soon')",
+        "e.db, row 5, column 'payee': text must be UTF-8 (got '\ufffd')",
+        "e.db, row 6, column 'payer': text must be UTF-8 (got '\ufffd')",
+    )
     assert not (tmp_path / "s").exists()
+
+
+def test_rows_whose_text_is_not_utf8_are_left_out_and_counted(tmp_path: Path) -> None:
+    address, query = with_broken_text(tmp_path)
+    store = ingest(address, query=query, out=tmp_path / "s", bad_rows="quarantine", time_unit="step", **COLUMNS)
+    report = store.manifest.data_report
+    assert (report["rows_in"], report["rows_kept"]) == (7, 3)
+    assert report["dropped"] == {"broken_text": 3, "bad_time": 1}
+    with (tmp_path / "s.bad_rows.csv").open(newline="") as lines:
+        written = [(row["row"], row["reason"], row["record"]) for row in csv.DictReader(lines)]
+    assert [(row, reason) for row, reason, _ in written] == [
+        ("2", "broken_text"), ("4", "bad_time"), ("5", "broken_text"), ("6", "broken_text"),
+    ]  # fmt: skip
+    assert written[0][2] == '["a\ufffd", "y", "1", "1"]'
+
+
+def test_too_many_rows_whose_text_is_not_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query_result, "_MOST_BROKEN", 2)
+    address, query = with_broken_text(tmp_path)
+    with pytest.raises(
+        DataError, match=r"e\.db: text must be UTF-8 \(got more than 2 rows in which it is not, the fir"
+    ):
+        ingest(address, query=query, out=tmp_path / "s", bad_rows="skip", **COLUMNS)
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
-import resource
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 from safetensors import SafetensorError
+from tests.small_files import small_files
 
 from gtea.errors import DataError, StoreError
 from gtea.runtime.disk_errors import disk_error, system_error
@@ -73,17 +72,6 @@ def test_what_is_not_about_a_disk_is_left_alone() -> None:
     assert system_error(known) is None
     other = system_error(NotADirectoryError(errno.ENOTDIR, "Not a directory", "a/b"))
     assert str(other) == "a/b: Not a directory. Check space and permissions."
-
-
-@contextmanager
-def small_files(size: int) -> Iterator[None]:
-    """A limit on the size of files stands in for the end of the disk: the same failure of the same calls."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.mark.parametrize("size", [100, 20_000, 300_000])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.postgres import PASSWORD, Postgres
+from tests.small_files import small_files
 from tests.training.test_baselines import CPU, node_run, payers, stored
 
 from gtea.errors import StoreError, UsageError
@@ -78,6 +80,16 @@ def test_a_failure_undoes_everything(postgres: Postgres, tmp_path: Path) -> None
             output.write({"": table(9), "_changes": wrong})
         assert PASSWORD not in str(found.value)
         assert run("SELECT count(*) FROM scores") == [(3,)]
+
+
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    output = DatabaseTable(f"sqlite:///{tmp_path}/out.db/scores")
+    output.write({"": table(3)})
+    named = rf"{tmp_path}/out\.db: (No space left on device \(disk|Input/output error)"
+    with pytest.raises(StoreError, match=named), small_files(20_000):
+        output.write({"": table(5000)})
+    with contextlib.closing(sqlite3.connect(tmp_path / "out.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM scores").fetchall() == [(3,)]
 
 
 def test_a_value_that_the_database_refuses(postgres: Postgres) -> None:

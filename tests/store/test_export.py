@@ -13,8 +13,10 @@ import pytest
 
 from gtea.errors import UsageError
 from gtea.ingestion.ingest import ingest
+from gtea.runtime.progress import no_progress
 from gtea.store.export import export_events
 from gtea.store.store import Store
+from gtea.store.verify import verify
 
 Make = Callable[..., Store]
 
@@ -63,6 +65,37 @@ def test_a_file_for_spreadsheets_has_no_formulas(gtea: Callable[..., Any], tmp_p
     ]
     outcome = gtea("export", store.path, "--spreadsheet-safe", "--out", out)
     assert outcome.err == "gtea: --spreadsheet-safe: goes with --format csv only. Leave it out.\n"
+
+
+@pytest.mark.parametrize(
+    ("time", "format", "message"),
+    [
+        (253_402_300_799, "csv", ""),
+        (253_402_300_800, "csv", r"must be from 0001-01-01T00:00:00Z to 9999-12-31T23:59:59Z \(got the year 10000\)"),
+        (-62_135_596_801, "csv", r"got the year 0\)"),
+        (2**63 - 2, "csv", r"got the year 292277026596\)"),
+        (9 * 10**12, "parquet", ""),
+        (-9 * 10**12, "parquet", ""),
+        (9 * 10**12 + 1, "parquet", r"got the year 287168\)"),
+        (-(2**63), "parquet", r"got the year -292277022657\)"),
+    ],
+)
+def test_times_that_a_format_can_not_say_are_refused(
+    helpers: Any, tmp_path: Path, time: int, format: Literal["parquet", "csv"], message: str
+) -> None:
+    table = helpers.rows_table([("a", "b", 5, 1.0), ("a", "b", time, 1.0)])
+    options: dict[str, Any] = {"src": "src", "dst": "dst", "time": "time", "allow_any_date": True}
+    store = ingest(table, out=tmp_path / "s", time_unit="s", **options)
+    assert verify(store.path, no_progress) == []
+    out = tmp_path / f"e.{format}"
+    if message:
+        with pytest.raises(UsageError, match=message):
+            export_events(store.as_of(), out, format)
+        assert not out.exists()
+    else:
+        export_events(store.as_of(), out, format)
+        again = ingest(out, out=tmp_path / "t", **options)
+        assert helpers.array_bytes(again) == helpers.array_bytes(store)
 
 
 def test_a_folder_is_no_file(store_of: Make, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import json
 import re
 import shutil
@@ -14,10 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.small_files import small_files
 
-from gtea.errors import StoreError
+from gtea.errors import StoreError, UsageError
 from gtea.ingestion.append import append
-from gtea.store.publish import publish, scratch_for
+from gtea.runtime.files import draft_folder
+from gtea.store.publish import publish, scratch_for, writing
 from gtea.store.store import Store
 from gtea.store.verify import verify
 
@@ -96,6 +100,45 @@ def test_who_comes_second_does_not_replace_the_first(tmp_path: Path, store_of: M
             publish(path, scratch / "version", first.manifest)
     assert list(tmp_path.iterdir()) == [path]
     assert verify(path, lambda stage, done: None) == []
+
+
+def test_without_room_for_the_manifest_nothing_is_left_of_a_version(store_of: Make) -> None:
+    store = store_of(EVENTS)
+    with pytest.raises(StoreError, match=r"/manifest\.json: File too large"), writing(store.path) as scratch:
+        assert_nothing_is_published(store, scratch, small_files(1000))
+
+
+def test_without_a_place_for_the_report_nothing_is_published(store_of: Make) -> None:
+    store = store_of(EVENTS)
+    (store.path / "data_report.json").unlink()
+    (store.path / "data_report.json").mkdir()
+    with pytest.raises(UsageError, match="must be a file"), draft_folder(store.path / "version") as scratch:
+        assert_nothing_is_published(store, scratch, contextlib.nullcontext())
+
+
+def assert_nothing_is_published(store: Store, scratch: Path, limit: contextlib.AbstractContextManager[None]) -> None:
+    def around() -> list[Path]:
+        return [path for path in sorted(store.path.rglob("*")) if scratch not in (path, *path.parents)]
+
+    before = around()
+    shutil.copytree(store.path / store.manifest.folder, scratch / "version")
+    new = dataclasses.replace(store.manifest, folder="v000002", counts={**store.manifest.counts, "self_loops": 1})
+    try:
+        with limit:
+            publish(store.path, scratch / "version", new)
+    finally:
+        assert Store.open(store.path).manifest == store.manifest
+        assert around() == before
+
+
+def test_a_disk_that_is_full_while_a_version_is_built_is_named_with_the_store(store_of: Make) -> None:
+    store = store_of(EVENTS)
+    with (
+        pytest.raises(StoreError, match=rf"^{store.path}: File too large"),
+        writing(store.path) as scratch,
+        small_files(10),
+    ):
+        (scratch / "array.bin").write_bytes(b"x" * 100)
 
 
 def test_a_new_version_has_the_permissions_of_the_old_one(store_of: Make, helpers: Any) -> None:

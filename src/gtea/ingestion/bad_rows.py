@@ -40,6 +40,7 @@ RULES = {
     "wrong_columns": "a line must have as many columns as the header",
     "wrong_fields": "a line must have three fields: source, target, seconds",
     "broken_line": "a line must be well-formed UTF-8 CSV",
+    "broken_text": "text must be UTF-8",
     "long_line": f"a line must not be longer than {LONGEST_RECORD:,} bytes",
 }
 
@@ -202,8 +203,10 @@ def write_quarantine(found: Sequence[BadRowsFound], path: Path) -> None:
 
 
 def _lines(item: Loaded, records: list[int]) -> list[int]:
-    """The line numbers of staged records as an editor shows them. For Parquet and frames, the first row is 1."""
+    """The line numbers of staged records as an editor shows them. For Parquet, frames and queries, the first is 1."""
     source = item.source
+    if source.query is not None:
+        return source.query.row_numbers(records)
     if source.layout is None or source.path is None:
         return [record + 1 for record in records]
     found = lines_of_records(source.path, source.layout, records, 0).accepted if records else []
@@ -212,7 +215,10 @@ def _lines(item: Loaded, records: list[int]) -> list[int]:
 
 
 def _malformed(item: Loaded) -> Iterator[BadRow]:
-    """The records of an input that can't be split into columns."""
+    """The records of an input that can't be split into columns, or are not text."""
+    if item.source.query is not None:
+        for broken in item.source.query.broken:
+            yield BadRow(item.source.name, broken.row, broken.column, broken.value, "broken_text", broken.record)
     if not item.malformed or item.source.layout is None or item.source.path is None:
         return
     for record in item.source.layout.records(item.source.path):

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from gtea.errors import DataError, GteaError, StoreError, UsageError
 from gtea.ingestion.database_address import DatabaseAddress
+from gtea.runtime.disk_errors import disk_error
 
 _MISSING = "databases: are read and written by ADBC, which is not installed. pip install 'gtea[db]'"
 _PREFIXES = re.compile(
@@ -78,6 +79,9 @@ def translated(address: DatabaseAddress, rule: str, *, writes: bool = False, que
     except Exception as error:
         if not is_driver_error(error):
             raise
+        found = disk_error(error, address.path) if writes and address.path is not None else None
+        if found is not None:  # a server's disk is not ours
+            raise found from None
         said = driver_words(address, error)
         # Not "from error": the driver's own words may say more than they should, and --debug would print them.
         if query:

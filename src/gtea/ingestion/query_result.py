@@ -7,10 +7,11 @@ is refused. SQLite has a type for each value, not for each column: there, all va
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,9 @@ from gtea.ingestion.database_connection import driver_words, is_driver_error, tr
 from gtea.ingestion.table_files import require_columns
 
 _DIGEST_ROWS = 1 << 14
+
+_MOST_BROKEN = 100_000
+"""They are kept in memory, to be shown and written."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,17 @@ def with_query(inputs: Sequence[Any], query: str | None) -> list[Any]:
     return [DatabaseQuery(str(databases[0]), query)]
 
 
+class BrokenRow(NamedTuple):
+    """A row with text that is not UTF-8. Nothing after the driver can hold it."""
+
+    row: int
+    """Its number in the result, from 1."""
+    column: str
+    value: str
+    """What is not UTF-8 is replaced here."""
+    record: str
+
+
 class QueryRows:
     """The rows of a query while they are read: what the database sent, counted and digested on the way."""
 
@@ -59,7 +74,9 @@ class QueryRows:
         self.address: DatabaseAddress = parse_address(given.address)
         self.name = self.address.name
         self.rows = 0
-        """How many rows came so far."""
+        """How many rows came so far, broken ones included."""
+        self.broken: list[BrokenRow] = []
+        """Those that are left out, because no store can hold them."""
         self.error: GteaError | None = None
         """What ended the stream early. DuckDB reports it in other words."""
         self._query = _plain_query(given.query)
@@ -92,6 +109,13 @@ class QueryRows:
         schema = pa.schema([pa.field(field.name, kind) for field, kind in zip(source.schema, plain, strict=True)])
         return pa.RecordBatchReader.from_batches(schema, self._batches(source, schema))
 
+    def row_numbers(self, kept: Sequence[int]) -> list[int]:
+        """The numbers in the result, from 1, of rows given by their position, from 0, among those that are kept."""
+        kept_before = np.array([broken.row for broken in self.broken], np.int64) - 1 - np.arange(len(self.broken))
+        positions = np.array(kept, np.int64)
+        numbers: list[int] = (positions + 1 + np.searchsorted(kept_before, positions, "right")).tolist()
+        return numbers
+
     def described(self) -> dict[str, Any]:
         """For the manifest, once all rows were read: digests of the query and of the rows, but neither itself.
 
@@ -107,7 +131,7 @@ class QueryRows:
         try:
             for batch in source:
                 plain = self._plain(batch, schema)
-                self.rows += len(plain)
+                self.rows += len(batch)
                 self._digest_by_blocks(plain)
                 yield plain
         except GteaError as error:
@@ -123,29 +147,39 @@ class QueryRows:
             raise self.error from None
 
     def _plain(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-        """A batch of ordinary types, whose text is UTF-8."""
+        """A batch of ordinary types, without the rows whose text is not UTF-8."""
         columns = []
         for column, wanted in zip(batch.columns, schema, strict=True):
             values = column.storage if isinstance(column, pa.ExtensionArray) else column
-            if values.type != wanted.type:
-                values = values.cast(wanted.type)
-            if pa.types.is_string(values.type):
-                self._require_utf8(values, wanted.name)
-                if self.address.kind == "sqlite":
-                    values = pc.if_else(pc.equal(values, ""), None, values)
-            columns.append(values)
-        return pa.record_batch(columns, schema)
+            columns.append(values if values.type == wanted.type else values.cast(wanted.type))
+        plain = self._without_broken(pa.record_batch(columns, schema))
+        if self.address.kind == "sqlite":
+            texts = [
+                pc.if_else(pc.equal(values, ""), None, values) if pa.types.is_string(values.type) else values
+                for values in plain.columns
+            ]
+            plain = pa.record_batch(texts, schema)
+        return plain
 
-    def _require_utf8(self, values: pa.Array, column: str) -> None:
-        try:
-            values.validate(full=True)
-        except pa.ArrowInvalid:
-            for number, value in enumerate(values.cast(pa.binary()).to_pylist(), start=self.rows + 1):
-                if value is not None and value.decode("utf-8", "replace").encode() != value:
-                    raise DataError(
-                        f"{self.name}, row {number}, column {column!r}: text must be UTF-8 (got {value!r:.80}). "
-                        "Convert it in the query, or leave the row out."
-                    ) from None
+    def _without_broken(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch without the rows whose text is not UTF-8; they are noted."""
+        found: dict[int, str] = {}
+        for name, values in zip(batch.schema.names, batch.columns, strict=True):
+            if pa.types.is_string(values.type):
+                found = dict.fromkeys(_not_utf8(values), name) | found
+        if not found:
+            return batch
+        for place in sorted(found):
+            texts = {name: _as_shown(values[place]) for name, values in zip(batch.schema.names, batch, strict=True)}
+            record = json.dumps(list(texts.values()), ensure_ascii=False)
+            self.broken.append(BrokenRow(self.rows + place + 1, found[place], texts[found[place]] or "", record))
+        if len(self.broken) > _MOST_BROKEN:
+            first = self.broken[0]
+            raise DataError(
+                f"{self.name}: text must be UTF-8 (got more than {_MOST_BROKEN:,} rows in which it is not, the first "
+                f"with {first.value!r:.80} in column {first.column!r}). Convert it in the query."
+            )
+        return batch.filter(pa.array([place not in found for place in range(len(batch))]))
 
     def _digest_by_blocks(self, batch: pa.RecordBatch) -> None:
         """Digest the rows in blocks of equal length: a driver may cut the same rows in other places next time."""
@@ -164,6 +198,27 @@ class QueryRows:
             # Taken row by row: a slice would keep what stands beside it, and what hides under a null.
             writer.write_batch(whole.take(pa.array(np.arange(len(whole)))))
         self._digest.update(sink.getvalue())
+
+
+def _not_utf8(values: pa.Array) -> list[int]:
+    """The positions of texts that are not UTF-8."""
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:
+        found = enumerate(values.cast(pa.binary()).to_pylist())
+        return [place for place, value in found if value is not None and _decoded(value).encode() != value]
+    return []
+
+
+def _as_shown(value: pa.Scalar) -> str | None:
+    if pa.types.is_string(value.type):
+        value = value.cast(pa.binary())
+    content = value.as_py()
+    return _decoded(content) if isinstance(content, bytes) else None if content is None else str(content)
+
+
+def _decoded(content: bytes) -> str:
+    return content.decode("utf-8", "replace")
 
 
 def _plain_query(query: str) -> str:

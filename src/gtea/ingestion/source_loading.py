@@ -36,14 +36,16 @@ def load(bench: Workbench, table: str, source: Source, scan: Future[Scan], value
     _insert(bench, table, source, f"SELECT {values} FROM {source.relation}")
     source.check_unchanged()
     staged = _count(bench, table) - start
-    expected = staged if source.path is None else scan.result().rows
-    if source.query is not None and source.query.rows != staged:
+    broken = len(source.query.broken) if source.query is not None else 0
+    if source.query is not None and source.query.rows != staged + broken:
         raise DataError(
-            f"{source.name}: must give as many rows as it sent, {source.query.rows:,} (got {staged:,}). Run it again."
+            f"{source.name}: must give as many rows as it sent, {source.query.rows:,} (got {staged + broken:,}). "
+            "Run it again."
         )
+    expected = staged if source.path is None else scan.result().rows
     if staged == expected:
         bench.run("COMMIT")
-        return Loaded(source, start, staged)
+        return Loaded(source, start, staged + broken, {"broken_text": broken} if broken else {})
     if source.path is None or source.layout is None:
         raise DataError(
             f"{source.name}: must hold as many rows as its footer says, {expected:,} (got {staged:,}). "

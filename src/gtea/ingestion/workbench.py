@@ -36,8 +36,9 @@ _SMALLEST_BUDGET = 384_000_000
 # Each thread reads, sorts and joins in buffers of its own, and holds a row group of a Parquet file.
 _PER_THREAD = 64_000_000
 
-# How many freed bytes DuckDB may keep before it gives them back.
-_KEPT = 8_000_000
+# How many freed bytes each thread may keep before it gives them back. To give back and to ask for them again takes the
+# system a twentieth of the processor time of an ingest; so they are few only where memory is short.
+_LEAST_KEPT, _MOST_KEPT = 8_000_000, 128_000_000
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30}
 
@@ -106,12 +107,15 @@ class Workbench:
         self._connection = duckdb.connect(str(folder / "work.duckdb"))
         per_thread = self._need_of_thread(memory)
         (cores,) = self.row("SELECT current_setting('threads')")
+        threads = max(1, min(cores, self.limit // per_thread))
+        spare = budget - self.limit - _BESIDE_DUCKDB
+        kept = max(_LEAST_KEPT, min(_MOST_KEPT, spare // (4 * threads)))
         allowed = ", ".join(literal(str(path)) for path in self._reachable.values())
         for setting in (
             f"SET memory_limit = '{self.limit}B'",
-            f"SET threads = {max(1, min(cores, self.limit // per_thread))}",
-            f"SET allocator_flush_threshold = '{_KEPT}B'",
-            f"SET allocator_bulk_deallocation_flush_threshold = '{_KEPT}B'",
+            f"SET threads = {threads}",
+            f"SET allocator_flush_threshold = '{kept}B'",
+            f"SET allocator_bulk_deallocation_flush_threshold = '{kept}B'",
             f"SET temp_directory = {literal(str(folder / 'spill'))}",
             "SET enable_progress_bar = false",
             "SET autoinstall_known_extensions = false",

@@ -30,6 +30,8 @@ _REMEDIES = {
 _WORDS = {os.strerror(code): code for code, remedy in _REMEDIES.items() if remedy != _ACCESS}
 # DuckDB limits what it spills by what was free at its start. Beyond the limit, it says that memory is out.
 _WORDS["max_temp_directory_size"] = errno.ENOSPC
+# SQLite's words.
+_WORDS |= {"database or disk is full": errno.ENOSPC, "disk I/O error": errno.EIO}
 
 
 def disk_error(error: BaseException, path: Path | None = None) -> StoreError | None:

@@ -71,9 +71,13 @@ def appended(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def draft_folder(path: Path) -> Iterator[Path]:
-    """Yield an empty folder next to ``path``, in which to build it. What is left in it is deleted at the end."""
-    with _draft(path, _new_folder) as (draft, _):
+def draft_folder(path: Path, *, shown: Path | None = None) -> Iterator[Path]:
+    """Yield an empty folder next to ``path``, in which to build it. What is left in it is deleted at the end.
+
+    Args:
+        shown: What errors about the disk name, if not the path.
+    """
+    with _draft(path, _new_folder, shown=shown) as (draft, _):
         yield draft
 
 
@@ -101,8 +105,17 @@ def delete_unused(place: Path) -> None:
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Write a JSON file atomically."""
+    with json_draft(path, content):
+        pass
+
+
+@contextlib.contextmanager
+def json_draft(path: Path, content: Mapping[str, Any]) -> Iterator[None]:
+    """Write a JSON file that is complete on the disk while the body runs, and in its place if the body succeeds."""
     with atomic_write(path) as stream:
         stream.write((json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
+        stream.flush()
+        yield
 
 
 def sync_folder(folder: Path) -> None:
@@ -171,7 +184,7 @@ def _is_at(handle: int, path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _draft(path: Path, create: Callable[[Path], int]) -> Iterator[tuple[Path, int]]:
+def _draft(path: Path, create: Callable[[Path], int], *, shown: Path | None = None) -> Iterator[tuple[Path, int]]:
     """Create a draft of a path, and yield it with the handle that locks it. Deletes it at the end if it is still there.
 
     An error about the disk becomes a StoreError about the path.
@@ -186,7 +199,7 @@ def _draft(path: Path, create: Callable[[Path], int]) -> Iterator[tuple[Path, in
             _delete(draft)
             os.close(handle)
     except Exception as error:
-        found = disk_error(error, path)
+        found = disk_error(error, shown or path)
         if found is None or DRAFT in str(path.parent):  # whoever made the outer draft knows the final path
             raise
         raise found from error

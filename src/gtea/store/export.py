@@ -18,9 +18,13 @@ from gtea.errors import UsageError
 from gtea.runtime.files import atomic_write
 from gtea.runtime.progress import Progress, no_progress
 from gtea.runtime.spreadsheet import spreadsheet_safe
+from gtea.store.time_units import UNITS_PER_SECOND, date_text
 from gtea.store.view import View
 
 _BATCH = 1 << 18
+
+# The seconds since 1970 that can be read again: years of four digits from text, 285,000 years from Parquet.
+_RANGES = {"csv": (-62_135_596_800, 253_402_300_799), "parquet": (-9 * 10**12, 9 * 10**12)}
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,7 @@ def export_events(
     """
     if out.is_dir():
         raise UsageError(f"{out}: is a folder. Name the file to write.")
+    _require_dates(view, format)
     schema = _schema(view)
     written = 0
     with atomic_write(out) as stream:
@@ -82,6 +87,22 @@ def export_events(
                 written += len(rows.time)
                 progress("exporting", written / max(1, view.store.num_events))
     return written
+
+
+def _require_dates(view: View, format: str) -> None:
+    """Refuse times that the format can't say: Arrow would write others in their place."""
+    time, unit = view.store.manifest.time, view.store.unit
+    if unit == "step" or time["first"] is None:
+        return
+    first, last = _RANGES[format]
+    per_second = UNITS_PER_SECOND[unit]
+    for found in (time["first"], min(time["last"], view.cut - 1)):
+        if not first <= found // per_second <= last:
+            raise UsageError(
+                f"--format {format}: times must be from {date_text(first * per_second, unit)} to "
+                f"{date_text(last * per_second, unit)} (got {date_text(found, unit)}). "
+                "Ingest without the events beyond, or export to pyg."
+            )
 
 
 def _schema(view: View) -> pa.Schema:

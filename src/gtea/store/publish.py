@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gtea.errors import StoreError, UsageError
-from gtea.runtime.files import delete_unused, draft_folder, locked, sweep_drafts, sync_folder, write_json
+from gtea.runtime.files import delete_unused, draft_folder, json_draft, locked, sweep_drafts, sync_folder, write_json
 from gtea.store.manifest import MANIFEST, REPORT, Manifest, read_manifest
 
 _VERSION = re.compile(r"v\d{6}")
@@ -53,7 +53,7 @@ def writing(store: Path) -> Iterator[Path]:
     with locked(store, busy):
         require_report_file(store)
         _sweep(store)
-        with draft_folder(store / _SCRATCH) as scratch:
+        with draft_folder(store / _SCRATCH, shown=store) as scratch:
             yield scratch
 
 
@@ -68,11 +68,7 @@ def publish(store: Path, built: Path, manifest: Manifest) -> None:
     """Make the arrays in ``built``, a folder inside the scratch folder, the current version of the store."""
     sync_folder(built)
     if built.parent.parent == store:
-        _keep_permissions(store, built)
-        built.rename(store / manifest.folder)
-        sync_folder(store)
-        write_json(store / MANIFEST, manifest.to_json())
-        write_json(store / REPORT, manifest.data_report)
+        _publish_version(store, built, manifest)
         return
     draft = built.parent / "store"
     draft.mkdir()
@@ -80,6 +76,22 @@ def publish(store: Path, built: Path, manifest: Manifest) -> None:
     write_json(draft / REPORT, manifest.data_report)
     write_json(draft / MANIFEST, manifest.to_json())
     move_into_place(draft, store)
+
+
+def _publish_version(store: Path, built: Path, manifest: Manifest) -> None:
+    """Make a version of a store the current one. Without room for all of it, the disk is left as it was."""
+    _keep_permissions(store, built)
+    version = store / manifest.folder
+    built.rename(version)
+    try:
+        sync_folder(store)
+        # The report is complete before the manifest is replaced: an error about it must not come when all is published.
+        with json_draft(store / REPORT, manifest.data_report):
+            write_json(store / MANIFEST, manifest.to_json())
+    except BaseException:
+        if read_manifest(store).folder != manifest.folder:
+            version.rename(built)  # which is deleted with the draft
+        raise
 
 
 def move_into_place(draft: Path, folder: Path) -> None:

@@ -96,7 +96,8 @@ def date_text(value: int, unit: str) -> str:
     try:
         date = dt.datetime(1970, 1, 1) + dt.timedelta(seconds=seconds)
     except OverflowError:
-        return f"the year {seconds // 31_556_952 + 1970}"
+        year = seconds // 31_556_952 + 1970
+        return f"the year {max(year, dt.MAXYEAR + 1) if seconds > 0 else min(year, dt.MINYEAR - 1)}"
     digits = len(str(per_second)) - 1
     fraction = f".{rest:0{digits}d}" if rest else ""
     return f"{date.isoformat()}{fraction}Z"
