@@ -24,9 +24,12 @@ def unavailable(reason: str) -> NoReturn:
     pytest.skip(reason)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """A Chromium of this machine: the one that GTEA_CHROMIUM names, or the first on the PATH."""
+    """A Chromium of this machine: the one that GTEA_CHROMIUM names, or the first on the PATH.
+
+    While it is there, playwright's event loop runs in this thread, and other modules need ones of their own.
+    """
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
