@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
+from tests.browser import axe, browser
 from tests.report.made_up import busy_store, made_up_case
 from tests.training.conftest import QUICK
 
@@ -30,8 +29,7 @@ from gtea.training.node_task import NodeTask
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-ROOT = Path(__file__).parents[2]
-CHROMIUMS = ("chromium-headless-shell", "chromium", "google-chrome", "microsoft-edge")
+__all__ = ["axe", "browser"]
 CPU = torch.device("cpu")
 
 
@@ -72,30 +70,6 @@ def busy_case() -> Case:
     return made_up_case(busy_store(40))
 
 
-def unavailable(reason: str) -> NoReturn:
-    """Skip, or fail where a browser is insisted on."""
-    if os.environ.get("GTEA_BROWSER") == "on":
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """A Chromium of this machine: the one that GTEA_CHROMIUM names, or the first on the PATH."""
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        unavailable("no playwright: pip install playwright")
-    found = os.environ.get("GTEA_CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUMS)), None)
-    if found is None:
-        unavailable("no browser: GTEA_CHROMIUM is not set, and none of " + ", ".join(CHROMIUMS) + " is on the PATH")
-    with sync_playwright() as driver:
-        # A sandbox needs rights that containers do not give.
-        started = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield started
-        started.close()
-
-
 @dataclass
 class Opened:
     """A page, and everything it did that it must not do."""
@@ -131,13 +105,3 @@ def visit(browser: Browser) -> Iterator[Callable[..., Page]]:
 
 def _follows_a_link(fault: str) -> bool:
     return fault.startswith("request: file://") and fault.endswith(".html")
-
-
-@pytest.fixture(scope="session")
-def axe() -> str:
-    """The source of axe-core: a file that GTEA_AXE names, or the one that .ci/run installs."""
-    named = os.environ.get("GTEA_AXE")
-    path = Path(named) if named else ROOT / ".browser/node_modules/axe-core/axe.min.js"
-    if not path.is_file():
-        unavailable("no axe-core: run npm install --no-save --prefix .browser axe-core, or name it in GTEA_AXE")
-    return path.read_text(encoding="utf-8")

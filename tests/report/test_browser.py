@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+from tests.browser import violations
 from tests.monitoring.test_monitor_page import record
 from tests.report.conftest import SmallReport
 from tests.report.hostile_ids import HOSTILE
@@ -34,12 +35,6 @@ def shown_rows(page: Page) -> list[str]:
     """The numbers of the rows that can be seen, in their order."""
     texts = page.locator("tbody tr.row:visible td.n").all_inner_texts()
     return [text.strip() for text in texts]
-
-
-def violations(page: Page, axe: str) -> list[str]:
-    page.evaluate(axe)
-    found: dict[str, Any] = page.evaluate("axe.run()")
-    return [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in found["violations"]]
 
 
 def test_rows_are_sorted_filtered_and_counted(visit: Visit, case_file: Path) -> None:

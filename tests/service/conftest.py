@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.browser import axe, browser
 from tests.live.streams import NAMES, Row, random_model, rows_at, store_on_disk
 from tests.models.documents import FACTS, metrics_of
 from tests.service.forked_servers import Start, end, forking_servers
@@ -23,6 +24,7 @@ from gtea.models.model_folder import save_model
 from gtea.scoring.scorer import NodeModel
 from gtea.tasks.thresholds import Threshold
 
+__all__ = ["axe", "browser"]
 COLUMNS = ("src", "dst", "time", "amount", "kind")
 
 

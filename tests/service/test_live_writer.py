@@ -24,7 +24,7 @@ from gtea.service.path_keys import path_key
 from gtea.store.store import Store
 
 KILLS = int(os.environ.get("GTEA_SERVE_KILLS", "4"))
-"""How often the server is killed. 100 take a quarter of an hour."""
+"""How often the server is killed. 100 take five minutes."""
 CLIENTS = 3
 FIRST_AMOUNT = 1_000_000.0
 """Amounts from here on are the names of events: each is sent as one event only."""

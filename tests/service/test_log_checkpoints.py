@@ -61,3 +61,16 @@ def test_an_event_does_not_wait_for_ever(tmp_path: Path) -> None:
     while not checkpoints.failed:
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_no_fold_begins_while_they_are_held(tmp_path: Path) -> None:
+    checkpoints = Checkpoints(tmp_path / "none", tmp_path / "log", CheckpointPlan(events=1), lambda held: None)
+    with checkpoints.held():
+        checkpoints.consider(0, 5)
+        assert not checkpoints.running
+        assert checkpoints.failed == 0
+    checkpoints.consider(0, 5)
+    deadline = time.monotonic() + 60
+    while not checkpoints.failed and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert checkpoints.failed == 1

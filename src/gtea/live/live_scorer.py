@@ -27,7 +27,6 @@ from gtea.live.account_answers import AccountAnswers
 from gtea.live.account_states import AccountStates
 from gtea.live.attention_marks import mark_partners
 from gtea.live.event_rows import EventReader, EventRow, ReadEvents
-from gtea.live.frozen_store import freeze
 from gtea.live.growing_array import GrowingArray
 from gtea.live.growing_store import GrowingStore
 from gtea.live.live_standing import LiveStanding
@@ -242,10 +241,6 @@ class LiveScorer:
         threshold = None if self.model.threshold is None else self.model.threshold.value
         find = self._store.accounts.find
         return LiveStanding(ids, find, scores, self._stale.rows.copy(), self._store.rank, threshold, self._pending)
-
-    def frozen(self) -> Callable[[], Store]:
-        """The store with all events so far, which later ones don't change. The call that is returned makes it."""
-        return freeze(self._store)
 
     def score(self, accounts: Sequence[str]) -> NDArray[np.float64]:
         """The scores of some accounts, exact as of the last event."""

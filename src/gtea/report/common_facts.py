@@ -32,6 +32,13 @@ class CommonFacts:
     positive: str | None
     """The class whose probability ranks, if there are two."""
     version: str
+    as_of_event: int | None = None
+    """In a service, the number of the last event of its log that pages have beside those of the store."""
+
+    @property
+    def more_events(self) -> str:
+        """What pages say of the data, behind the digest of the store."""
+        return "" if self.as_of_event is None else f", with the events up to {self.as_of_event:,} of its log"
 
     def to_json(self) -> dict[str, Any]:
         """For a worker."""

@@ -91,6 +91,6 @@ def _check(case: Case) -> str:
     about = case.explanation
     return (
         f"{replay_command(case)}\n"
-        f"Model sha256:{about.model_digest}, data sha256:{about.data_digest}, as of {about.as_of}, "
-        f"gtea {case.common.version}."
+        f"Model sha256:{about.model_digest}, data sha256:{about.data_digest}{case.common.more_events}, "
+        f"as of {about.as_of}, gtea {case.common.version}."
     )

@@ -8,16 +8,19 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import torch
 
 from gtea.errors import GteaError, UsageError
 from gtea.live.live_scorer import LiveScorer
-from gtea.live.live_standing import LiveStanding
 from gtea.runtime.disk_errors import system_error
 from gtea.runtime.files import locked
+from gtea.scoring.edge_cache import model_digest
 from gtea.scoring.scorer import NodeModel
+from gtea.service.case_desk import CaseDesk
+from gtea.service.case_request import ServedPlaces
 from gtea.service.change_feed import ChangeFeed
 from gtea.service.event_log import EventLog
 from gtea.service.live_writer import LiveWriter, held_by
@@ -121,7 +124,8 @@ class LiveService:
         writer = LiveWriter(scorer, log, held, self._publish, checkpoints.consider)
         self.state = f"scoring {log.last - held:,} events of the log"
         writer.replay()
-        return OpenedService(model, store, scorer, writer, checkpoints, stack)
+        places = ServedPlaces.of(files.model, model_digest(model.saved), files.store, files.log)
+        return OpenedService(model, store, scorer, writer, checkpoints, places, stack)
 
     def _folded(self, held: int) -> None:
         if self._opened is not None:
@@ -143,17 +147,18 @@ class OpenedService:
     scorer: LiveScorer
     writer: LiveWriter
     checkpoints: Checkpoints
+    places: ServedPlaces
     _stack: contextlib.ExitStack
+
+    @cached_property
+    def cases(self) -> CaseDesk:
+        """Who explains scores."""
+        return CaseDesk(self.places, self.checkpoints, self.exact)
 
     @property
     def published(self) -> Published:
         """What readers see now. Ask once for each request: it is replaced as a whole."""
         return self.writer.published
-
-    @property
-    def standing(self) -> LiveStanding:
-        """How all accounts stand now."""
-        return self.writer.published.standing
 
     async def exact(self, account: str) -> Published:
         """What readers see, with the score of one account computed if it is only marked."""
@@ -165,6 +170,7 @@ class OpenedService:
 
     def close(self) -> None:
         """End the writer, and free the log for others."""
+        self.cases.close()
         self.writer.stop()
         self._stack.close()
         logging.getLogger("gtea").info("the log holds events up to %d", self.published.number)

@@ -34,7 +34,7 @@ _KEYS_KEPT = 7 * 86_400.0
 """For how many seconds a request can be sent again under its key."""
 
 
-class BusyError(Exception):
+class NoRoomError(Exception):
     """More waits than there is room for."""
 
 
@@ -48,11 +48,6 @@ class _Submission:
 class _Reading:
     account: str
     answer: Future[Published]
-
-
-@dataclass(frozen=True)
-class _Freezing:
-    answer: Future[tuple[int, Callable[[], Store]]]
 
 
 class LiveWriter:
@@ -74,7 +69,7 @@ class LiveWriter:
         """
         self._scorer, self._log, self._held = scorer, log, held
         self._publish, self._consider_checkpoint = publish, consider_checkpoint
-        self._jobs: queue.SimpleQueue[_Submission | _Reading | _Freezing | int | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[_Submission | _Reading | int | None] = queue.SimpleQueue()
         self._room = threading.Lock()
         self._waiting_events = self._waiting_accounts = 0
         self._forgets = False
@@ -121,7 +116,7 @@ class LiveWriter:
         """Have events accepted and scored. The answer comes when they are on disk and their scores are published.
 
         Raises:
-            BusyError: Too many wait already.
+            NoRoomError: Too many wait already.
         """
         self._reserve(len(entry.rows), 0)
         answer: Future[Receipt] = Future()
@@ -133,12 +128,6 @@ class LiveWriter:
         self._reserve(0, 1)
         answer: Future[Published] = Future()
         self._jobs.put(_Reading(account, answer))
-        return answer
-
-    def freeze(self) -> Future[tuple[int, Callable[[], Store]]]:
-        """Have the store copied: the number of its last event, and the call that makes a store of the copy."""
-        answer: Future[tuple[int, Callable[[], Store]]] = Future()
-        self._jobs.put(_Freezing(answer))
         return answer
 
     def folded(self, held: int) -> None:
@@ -153,7 +142,7 @@ class LiveWriter:
         with self._room:
             full = events and self._waiting_events and self._waiting_events + events > _WAITING_EVENTS
             if full or (accounts and self._waiting_accounts >= _WAITING_ACCOUNTS):
-                raise BusyError
+                raise NoRoomError
             self._waiting_events += events
             self._waiting_accounts += accounts
 
@@ -178,9 +167,7 @@ class LiveWriter:
         if readings:
             self._answer(readings)
         for job in jobs:
-            if isinstance(job, _Freezing):
-                job.answer.set_result((self._applied, self._scorer.frozen()))
-            elif isinstance(job, int):
+            if isinstance(job, int):
                 self._held, self._forgets = max(self._held, job), True
         with self._room:
             self._waiting_events -= sum(len(job.entry.rows) for job in submissions)
@@ -192,9 +179,9 @@ class LiveWriter:
             self._settle(_SETTLED_WHILE_BUSY if jobs else _SETTLED_AT_ONCE)
         return None not in jobs
 
-    def _take(self, timeout: float) -> list[_Submission | _Reading | _Freezing | int | None]:
+    def _take(self, timeout: float) -> list[_Submission | _Reading | int | None]:
         """What waits, as much as one update takes."""
-        jobs: list[_Submission | _Reading | _Freezing | int | None] = []
+        jobs: list[_Submission | _Reading | int | None] = []
         events = 0
         try:
             jobs.append(self._jobs.get(timeout=timeout) if timeout else self._jobs.get_nowait())
@@ -279,8 +266,8 @@ class LiveWriter:
                 job = self._jobs.get_nowait()
             except queue.Empty:
                 return
-            if isinstance(job, _Submission | _Reading | _Freezing):
-                job.answer.set_exception(BusyError())
+            if isinstance(job, _Submission | _Reading):
+                job.answer.set_exception(NoRoomError())
 
 
 def held_by(store: Store, log: EventLog) -> int:

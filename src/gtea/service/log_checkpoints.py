@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +39,7 @@ class Checkpoints:
         self._thread: threading.Thread | None = None
         self._waiting_since: float | None = None
         self._not_before = 0.0
+        self._starting, self._holds = threading.Lock(), 0
         self.done = self.failed = 0
         """How many folds have ended well, and how many not."""
 
@@ -45,6 +47,17 @@ class Checkpoints:
     def running(self) -> bool:
         """Whether a fold is going on."""
         return self._thread is not None and self._thread.is_alive()
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """While the body runs, no fold begins. One that runs already holds nothing that was accepted later."""
+        with self._starting:
+            self._holds += 1
+        try:
+            yield
+        finally:
+            with self._starting:
+                self._holds -= 1
 
     def consider(self, held: int, last: int) -> None:
         """Begin a fold if it is time.
@@ -60,8 +73,12 @@ class Checkpoints:
         self._waiting_since = now if self._waiting_since is None else self._waiting_since
         is_due = last - held >= self._plan.events or now - self._waiting_since >= self._plan.seconds
         if is_due and not self.running and now >= self._not_before:
-            self._thread = threading.Thread(target=self._fold, args=(last,), name="gtea checkpoint", daemon=True)
-            self._thread.start()
+            with self._starting:
+                if not self._holds:
+                    self._thread = threading.Thread(
+                        target=self._fold, args=(last,), name="gtea checkpoint", daemon=True
+                    )
+                    self._thread.start()
 
     def _fold(self, through: int) -> None:
         answers: Answers = queue.Queue()

@@ -15,20 +15,21 @@ from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
 from gtea.errors import DataError, StoreError
+from gtea.service.case_desk import Explained
 from gtea.service.change_feed import Wanted
 from gtea.service.client_limits import ClientLimits
 from gtea.service.event_body import body_digest, idempotency_key, read_body, read_events, require_json_lines
 from gtea.service.event_log import Entry, OtherBodyError
 from gtea.service.live_service import LiveService
-from gtea.service.live_writer import BusyError
-from gtea.service.path_keys import account_of, path_key
+from gtea.service.live_writer import NoRoomError
+from gtea.service.page_routes import PageRoutes, asked_account, explain
+from gtea.service.path_keys import path_key
 from gtea.service.problem import ProblemError, busy
 from gtea.service.published import Published, Receipt
+from gtea.service.ranked_rows import asked_number, listed, ranked_rows, search_text
 from gtea.service.service_metrics import ServiceMetrics, resident_bytes
 
-_MOST_LISTED = 1_000
-_LISTED = 200
-_LONGEST_SEARCH = 200
+_MOST_REASONS = 20
 
 
 class Routes:
@@ -50,8 +51,11 @@ class Routes:
 
     def router(self) -> Router:
         """The addresses."""
+        pages = PageRoutes(self._service)
         return Router(
             [
+                Route("/", pages.get_home),
+                Route("/cases/{key}", pages.get_case),
                 Route("/events", self.post_events, methods=["POST"]),
                 Route("/accounts", self.get_accounts),
                 Route("/accounts/{key}", self.get_account),
@@ -75,7 +79,7 @@ class Routes:
         rows = await read_events(body, opened.scorer.reader, self._limits)
         try:
             receipt = await asyncio.wrap_future(opened.writer.submit(Entry(key, body_digest(body), rows)))
-        except BusyError as error:
+        except NoRoomError as error:
             raise busy("More events wait than there is room for. Try again in a second.") from error
         except OtherBodyError as error:
             raise ProblemError(
@@ -94,20 +98,11 @@ class Routes:
 
     async def get_account(self, request: Request) -> Response:
         """The score of an account, exact as of the last event."""
-        account = account_of(request.path_params["key"])
-        if account is None:
-            raise ProblemError(
-                404, "No such account: an account in a path is the base64url of its id, without padding."
-            )
-        opened = self._service.opened
-        try:
-            published = await opened.exact(account)
-        except BusyError as error:
-            raise busy("More scores are asked for than can be computed. Try again in a second.") from error
+        reasons, opened = asked_number(request, "reasons", 0, _MOST_REASONS, 0), self._service.opened
+        account, published = await asked_account(request, opened)
+        explained = None if not reasons else await explain(opened.cases.reasons(account, reasons))
         standing = published.standing
         node = standing.find(account)
-        if node < 0:
-            raise ProblemError(404, "No such account: it has no event. Ids are compared exactly as written.")
         score = float(standing.scores[node])
         return _json(
             {
@@ -121,28 +116,26 @@ class Routes:
                 "alert": standing.is_alert(node),
                 "threshold": standing.threshold,
                 **_as_of(published),
+                **({} if explained is None else {"reasons": _reasons(explained)}),
             }
         )
 
     async def get_accounts(self, request: Request) -> Response:
         """The accounts with the highest scores, all or those whose id has a text in it."""
-        published, limit, text = self._service.opened.published, _limit(request), request.query_params.get("q", "")
-        if len(text) > _LONGEST_SEARCH:
-            raise ProblemError(400, f"q: must have at most {_LONGEST_SEARCH} characters.")
-        standing = published.standing
-        nodes = (standing.search(text, limit) if text else standing.top(limit)).tolist()
-        return _json({"of": standing.num_ranked, "accounts": _ranked(published, nodes), **_as_of(published)})
+        published, limit, text = self._service.opened.published, listed(request), search_text(request)
+        rows = await asyncio.to_thread(ranked_rows, published.standing, limit, text)
+        return _json({"of": published.standing.num_ranked, "accounts": rows, **_as_of(published)})
 
     async def get_alerts(self, request: Request) -> Response:
         """The accounts at or above the threshold, the highest first."""
-        published, limit = self._service.opened.published, _limit(request)
+        published, limit = self._service.opened.published, listed(request)
         standing = published.standing
-        nodes = standing.top(min(limit, standing.num_alerts)).tolist()
+        rows = await asyncio.to_thread(ranked_rows, standing, min(limit, standing.num_alerts))
         return _json(
             {
                 "threshold": standing.threshold,
                 "alerts": standing.num_alerts,
-                "accounts": _ranked(published, nodes),
+                "accounts": rows,
                 **_as_of(published),
             }
         )
@@ -217,21 +210,13 @@ def _as_of(published: Published) -> dict[str, Any]:
     return {"as_of_event": published.number, "pending": published.standing.pending}
 
 
-def _ranked(published: Published, nodes: list[int]) -> list[dict[str, Any]]:
-    standing = published.standing
-    found = []
-    for node, rank in zip(nodes, standing.ranks(nodes), strict=True):
-        account = standing.accounts[node]
-        found.append(
-            {
-                "rank": rank,
-                "account": account,
-                "key": path_key(account),
-                "score": float(standing.scores[node]),
-                "alert": standing.is_alert(node),
-            }
-        )
-    return found
+def _reasons(explained: Explained) -> dict[str, Any]:
+    parties = [{**each, "key": path_key(each["account"])} for each in explained.answer["counterparties"]]
+    return {
+        "as_of_event": explained.as_of.number,
+        "num_counterparties": explained.answer["num_counterparties"],
+        "counterparties": parties,
+    }
 
 
 def _receipt(receipt: Receipt) -> dict[str, Any]:
@@ -255,10 +240,3 @@ def _receipt(receipt: Receipt) -> dict[str, Any]:
         "scored_together": receipt.together,
         "as_of_event": receipt.number,
     }
-
-
-def _limit(request: Request) -> int:
-    text = request.query_params.get("limit", str(_LISTED))
-    if not text.isascii() or not text.isdigit() or len(text) > 4 or not 1 <= int(text) <= _MOST_LISTED:
-        raise ProblemError(400, f"limit: must be a whole number from 1 to {_MOST_LISTED:,}.")
-    return int(text)

@@ -32,7 +32,6 @@ def warm_up(model: NodeModel, store: Store) -> None:
     scorer.settle(1)
     scorer.settle()
     scorer.standing().top(1)
-    scorer.frozen()()
 
 
 def _small_copy(store: Store) -> Store:

@@ -1,5 +1,4 @@
-"use strict";
-// One script for every page. Text reaches the page by textContent only, and nothing is fetched.
+// What every page of a report does. Text reaches the page by textContent only, and nothing is fetched.
 (() => {
   const one = (selector, inside = document) => inside.querySelector(selector);
   const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
@@ -17,23 +16,6 @@
   };
   const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
   const press = (group, chosen) => all("button", group).forEach(b => b.setAttribute("aria-pressed", b === chosen));
-
-  // --- theme and print, on every page
-  const themes = ["auto", "light", "dark"], button = one("#theme");
-  let theme = 0;
-  const dress = number => {
-    theme = number;
-    if (number) root.dataset.theme = themes[number]; else delete root.dataset.theme;
-    button.textContent = `Theme: ${themes[number]}`;
-  };
-  // A browser may refuse storage to a file: the theme then lasts as long as the page.
-  const remembered = () => { try { return themes.indexOf(localStorage.getItem("gtea-theme")); } catch { return 0; } };
-  dress(Math.max(0, remembered()));
-  button.addEventListener("click", () => {
-    dress((theme + 1) % 3);
-    try { localStorage.setItem("gtea-theme", themes[theme]); } catch { return; }
-  });
-  one("#print").addEventListener("click", () => print());
 
   // --- a table that sorts, filters and is walked through by keys
   const table = one("table.listed"), body = one("tbody", table), rows = all("tr.row", body);
