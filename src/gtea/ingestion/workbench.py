@@ -94,8 +94,15 @@ class Workbench:
         *,
         inputs: Sequence[Path] = (),
         memory: str = "4GB",
+        threads: int | None = None,
         progress: Progress = no_progress,
     ) -> None:
+        """Open one.
+
+        Args:
+            inputs: The files that may be read.
+            threads: How many there may be at most; by default as many as there are cores.
+        """
         self._progress = progress
         budget = parse_memory(memory)
         self.limit = min(int(budget * _DUCKDB_SHARE), budget - _BESIDE_DUCKDB)
@@ -109,7 +116,7 @@ class Workbench:
         allowed = ", ".join(literal(str(path)) for path in self._reachable.values())
         for setting in (
             f"SET memory_limit = '{self.limit}B'",
-            f"SET threads = {max(1, min(cores, self.limit // per_thread))}",
+            f"SET threads = {max(1, min(threads or cores, cores, self.limit // per_thread))}",
             f"SET allocator_flush_threshold = '{_KEPT}B'",
             f"SET allocator_bulk_deallocation_flush_threshold = '{_KEPT}B'",
             f"SET temp_directory = {literal(str(folder / 'spill'))}",
