@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gtea.cluster.part_files import Arrays, DamagedFileError, PartFile, is_whole, write_part_file
+from gtea.cluster.part_files import Arrays, DamagedFileError, PartFile, Pieces, is_whole, write_part_file
 from gtea.runtime.json_shape import Natural
 
 ARRAYS: Arrays = {
@@ -90,6 +90,20 @@ def test_names_rows_and_facts_that_are_not_there_are_damage(tmp_path: Path) -> N
     for ask in (lambda: file.read("x"), lambda: file.read_rows("rows", 5, 2), lambda: file.fact("n", str)):
         with pytest.raises(DamagedFileError, match=r"a\.part: "):
             ask()
+
+
+def test_an_array_larger_than_memory_goes_in_and_out_in_pieces(tmp_path: Path) -> None:
+    path = tmp_path / "a.part"
+    pieces = (np.full((count, 2), count, np.int32) for count in range(4))
+    write_part_file(path, {"rows": Pieces(np.dtype(np.int32), (2,), pieces)}, {})
+    file = PartFile.open(path)
+    assert file.read("rows")[:, 0].tolist() == [1, 2, 2, 3, 3, 3]
+    assert [rows[:, 1].tolist() for rows in file.stream("rows", 4)] == [[1, 2, 2, 3], [3, 3]]
+    content = bytearray(path.read_bytes())
+    content[4] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(DamagedFileError, match=r"a\.part: rows has been changed or cut"):
+        list(PartFile.open(path).stream("rows", 4))
 
 
 def test_links_and_pipes_are_not_opened(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from gtea.cluster.part_files import Arrays
 from gtea.errors import GteaError, UsageError
 
 _PACKAGES = ("gtea", "torch", "numpy", "numba", "pyarrow", "scikit-learn")
+_READING_PACKAGES = ("gtea", "duckdb", "numpy", "pyarrow")
 
 
 @cache
@@ -37,9 +38,18 @@ def node_facts() -> dict[str, str]:
     }
 
 
-def require_same_node(expected: Mapping[str, str]) -> None:
-    """Refuse to work where the last bits would be others."""
-    different = differences(expected, node_facts())
+def reading_facts() -> dict[str, str]:
+    """Versions of what reads events on this node: no result of it depends on the processor."""
+    return {package: version(package) for package in _READING_PACKAGES}
+
+
+def require_same_node(expected: Mapping[str, str], found: Mapping[str, str] | None = None) -> None:
+    """Refuse to work where the last bits would be others.
+
+    Args:
+        found: The facts of this node; by default those of trainings and scores.
+    """
+    different = differences(expected, node_facts() if found is None else found)
     if different:
         raise UsageError(
             f"{socket.gethostname()}: must be like the node that began the job (different: {'; '.join(different)}). "

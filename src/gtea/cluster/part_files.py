@@ -14,7 +14,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -29,7 +29,26 @@ from gtea.runtime.files import atomic_write
 from gtea.runtime.json_shape import Every, misshapen, strict_json
 from gtea.runtime.plain_files import open_plain
 
-Arrays = Mapping[str, NDArray[Any] | Sequence[NDArray[Any]]]
+
+@dataclass(frozen=True)
+class Pieces:
+    """An array that comes in pieces, one after the other: all of it may be larger than memory."""
+
+    dtype: np.dtype[Any]
+    row_shape: tuple[int, ...]
+    """The shape of a row: ``()`` for an array of one dimension."""
+    pieces: Iterable[NDArray[Any]]
+
+    @staticmethod
+    def of(given: NDArray[Any] | Sequence[NDArray[Any]] | Pieces) -> Pieces:
+        """An array or a list as pieces."""
+        if isinstance(given, Pieces):
+            return given
+        pieces = given if isinstance(given, Sequence) else [given]
+        return Pieces(pieces[0].dtype, pieces[0].shape[1:], pieces)
+
+
+Arrays = Mapping[str, NDArray[Any] | Sequence[NDArray[Any]] | Pieces]
 """Arrays by name; a list stands for the array that it would be if it were put together."""
 
 SUFFIX = ".part"
@@ -113,6 +132,20 @@ class PartFile:
             raise DamagedFileError(self.path, f"{name} has other rows")
         return self._rows(name, first, (count, *stored.shape[1:]))[0]
 
+    def stream(self, name: str, rows_at_a_time: int) -> Iterator[NDArray[Any]]:
+        """An array, some rows at a time.
+
+        Only at the end is it known that none has changed: what is made of them must not be used before.
+        """
+        stored, digest = self.stored(name), hashlib.sha256()
+        for first in range(0, self.num_rows(name), rows_at_a_time):
+            count = min(rows_at_a_time, self.num_rows(name) - first)
+            made, content = self._rows(name, first, (count, *stored.shape[1:]))
+            digest.update(content)
+            yield made
+        if digest.hexdigest() != stored.sha256:
+            raise DamagedFileError(self.path, f"{name} has been changed or cut")
+
     def require_whole(self) -> None:
         """Raise if any byte has changed."""
         with _stream(self.path) as (stream, _):
@@ -148,16 +181,15 @@ def write_part_file(path: Path, arrays: Arrays, facts: Mapping[str, Any]) -> Non
     described, offset = dict[str, Any](), 0
     with atomic_write(path, durable=False) as stream:
         for name, given in arrays.items():
-            pieces = given if isinstance(given, Sequence) else [given]
+            array = Pieces.of(given)
+            assert array.dtype.kind in _KINDS, "only numbers are stored"
             digest, rows = hashlib.sha256(), 0
-            for piece in pieces:
-                assert piece.dtype.kind in _KINDS, "only numbers are stored"
+            for piece in array.pieces:
                 content = _bytes_of(np.ascontiguousarray(piece))
                 digest.update(content)
                 stream.write(content)
                 rows += len(piece)
-            first = pieces[0]
-            stored = StoredArray(first.dtype, (rows, *first.shape[1:]), offset, digest.hexdigest())
+            stored = StoredArray(array.dtype, (rows, *array.row_shape), offset, digest.hexdigest())
             described[name] = stored.to_json()
             offset += stored.num_bytes
         header = json.dumps({"name": path.stem, "facts": dict(facts), "arrays": described}).encode()

@@ -13,6 +13,7 @@ import resource
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,12 @@ from gtea.runtime.files import BusyError
 
 _SECONDS_OF_A_BUSY_TASK = 0.5
 
-Work = Callable[[Path, dict[str, Any]], tuple[Arrays, Mapping[str, Any]]]
-"""From the folder and the arguments to the arrays and facts of the file."""
+Made = tuple[Arrays, Mapping[str, Any]]
+"""The arrays and facts of a file."""
+
+Work = Callable[[Path, dict[str, Any]], Made | AbstractContextManager[Made]]
+"""From the folder and the arguments to the arrays and facts of the file. They may come in a context that is left when
+the file is written, for arrays that are in scratch files until then."""
 
 
 @dataclass(frozen=True)
@@ -71,13 +76,14 @@ def run_task(folder: Path, task: FileTask) -> None:
         raise errors.UsageError(f"{task.name}: must be a function of gtea (got {task.work!r}). Use the same version.")
     started, before = time.perf_counter(), time.process_time()
     work: Work = getattr(importlib.import_module(module), function)
-    arrays, facts = work(folder, task.arguments)
-    cost = {
-        "seconds": time.perf_counter() - started,
-        "processor_seconds": time.process_time() - before,
-        "peak_bytes_of_process": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-    }
-    write_part_file(path, arrays, {**facts, "cost": cost})
+    made = work(folder, task.arguments)
+    with made if isinstance(made, AbstractContextManager) else nullcontext(made) as (arrays, facts):
+        cost = {
+            "seconds": time.perf_counter() - started,
+            "processor_seconds": time.process_time() - before,
+            "peak_bytes_of_process": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        }
+        write_part_file(path, arrays, {**facts, "cost": cost})
 
 
 def outcome_of(folder: Path, task: FileTask) -> dict[str, Any]:

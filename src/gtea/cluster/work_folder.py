@@ -17,7 +17,7 @@ from gtea.cluster.part_files import SUFFIX, DamagedFileError, PartFile
 from gtea.errors import StoreError, UsageError
 from gtea.runtime.files import sweep_drafts, write_json
 from gtea.runtime.json_files import read_json
-from gtea.runtime.json_shape import Every
+from gtea.runtime.json_shape import Every, Natural, misshapen
 
 JOB = "job.json"
 
@@ -48,6 +48,12 @@ def read_job(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise StoreError(f"{folder / JOB}: can't be read ({error}). Delete the folder and begin again.") from error
     return found
+
+
+def parts_of(folder: Path) -> int | None:
+    """How many parts a job has that has been begun in a folder."""
+    parts = read_job(folder).get("parts") if (folder / JOB).exists() else None
+    return parts or None if misshapen(parts, Natural, "parts") is None else None
 
 
 def delete_job(folder: Path, *, keep: tuple[str, ...] = ()) -> None:

@@ -20,14 +20,18 @@ def write_adjacency(bench: Workbench, arrays: ArrayFolder, num_nodes: int) -> No
     """
     bench.register_files("edge_arrays", {name: arrays.file(f"edge_{name}") for name in ("a", "b", "first_time")})
     bench.run("CREATE OR REPLACE TABLE edges AS SELECT a, b, first_time AS first FROM edge_arrays")
-    slots = """
-        SELECT node, neighbour, edge, first FROM (
-            SELECT a AS node, b AS neighbour, rowid AS edge, first FROM edges
-            UNION ALL SELECT b, a, rowid, first FROM edges WHERE a <> b)
-        ORDER BY node, first, edge"""
+    slots = """(
+        SELECT a AS node, b AS neighbour, rowid AS edge, first FROM edges
+        UNION ALL SELECT b, a, rowid, first FROM edges WHERE a <> b)"""
+    write_slots(bench, arrays, slots, num_nodes)
+
+
+def write_slots(bench: Workbench, arrays: ArrayFolder, slots: str, num_nodes: int) -> None:
+    """Sort a relation ``(node, neighbour, edge, first)`` of the slots of all nodes and write it."""
     offsets = _OffsetWriter(arrays.open("node_offset"))
     writers = [arrays.open(name) for name in ("slot_neighbour", "slot_edge", "slot_first_time")]
-    for batch in bench.stream(slots, "linking accounts"):
+    sql = f"SELECT node, neighbour, edge, first FROM {slots} ORDER BY node, first, edge"
+    for batch in bench.stream(sql, "linking accounts"):
         offsets.add(batch.column(0).to_numpy())
         for writer, column in zip(writers, batch.columns[1:], strict=True):
             writer.write(column.to_numpy())

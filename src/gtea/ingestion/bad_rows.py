@@ -12,7 +12,7 @@ import io
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -75,6 +75,10 @@ class BadRow:
         got = "nothing" if value is None else repr(value if len(value) <= 80 else value[:77] + "...")
         return f"{where}: {RULES[self.reason]} (got {got})"
 
+    def cells(self) -> list[str | int | None]:
+        """The row as one of the quarantine file."""
+        return [self.source, self.row, self.column, self.value, self.reason, self.record]
+
 
 def line_checks(loaded: Sequence[Loaded]) -> list[Check]:
     """The checks of lines that are staged whole because they don't have the right number of fields."""
@@ -136,7 +140,12 @@ def find_bad_rows(bench: Workbench, table: str, checks: Sequence[Check], loaded:
     for item in loaded:
         counts.update(item.malformed)
     good = "true" if not bad else f"NOT coalesce({_any_bad(checks)}, true)"
-    return BadRowsFound(bench, table, tuple(checks), tuple(loaded), dict(counts), good)
+    return BadRowsFound(bench, table, tuple(checks), tuple(loaded), in_order_of_rules(counts), good)
+
+
+def in_order_of_rules(counts: Mapping[str, int]) -> dict[str, int]:
+    """Counts by reason in the order of the rules, whatever the order in which they were found."""
+    return {reason: counts[reason] for reason in RULES if counts.get(reason)}
 
 
 @dataclass(frozen=True)
@@ -155,18 +164,9 @@ class BadRowsFound:
         """Number of bad rows, for all reasons."""
         return sum(self.counts.values())
 
-    def refuse(self) -> None:
-        """Raise an error that lists the first ten bad rows, if there are any."""
-        if not self.total:
-            return
-        shown = [row.message() for _, row in zip(range(_SHOWN), self.each(_SHOWN), strict=False)]
-        if self.total > len(shown):
-            shown.append(f"... and {self.total - len(shown):,} more")
-        raise DataError(
-            *shown,
-            f"{self.total:,} bad rows in all. Fix them, or pass --bad-rows skip "
-            "(leave them out, counted) or --bad-rows quarantine (also write them to a file).",
-        )
+    def first_messages(self) -> list[str]:
+        """The first bad rows as lines of an error message: as many as one shows."""
+        return [row.message() for row in itertools.islice(self.each(_SHOWN), _SHOWN)] if self.total else []
 
     def each(self, limit: int | None = None) -> Iterator[BadRow]:
         """Yield the bad rows by source and row: at most ``limit`` staged and ``limit`` malformed ones per source."""
@@ -190,14 +190,27 @@ class BadRowsFound:
             ORDER BY row {f"LIMIT {limit}" if limit else ""}""")
 
 
-def write_quarantine(found: Sequence[BadRowsFound], path: Path) -> None:
-    """Write every bad row to a CSV file: its location, the reason, and the record as it was read."""
+def refuse_bad_rows(messages: Sequence[str], total: int) -> None:
+    """Raise an error that lists the first ten bad rows, if there are any."""
+    if not total:
+        return
+    shown = list(messages[:_SHOWN])
+    if total > len(shown):
+        shown.append(f"... and {total - len(shown):,} more")
+    raise DataError(
+        *shown,
+        f"{total:,} bad rows in all. Fix them, or pass --bad-rows skip "
+        "(leave them out, counted) or --bad-rows quarantine (also write them to a file).",
+    )
+
+
+def write_quarantine(rows: Iterable[Sequence[Any]], path: Path) -> None:
+    """Write the cells of bad rows to a CSV file: the location, the reason, and the record as it was read."""
     with atomic_write(path) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
         writer = csv.writer(text)
         writer.writerow(["file", "row", "column", "value", "reason", "record"])
-        for row in (row for table in found for row in table.each()):
-            writer.writerow([row.source, row.row, row.column, row.value, row.reason, row.record])
+        writer.writerows(rows)
         text.flush()
         text.detach()  # atomic_write closes the stream
 

@@ -6,11 +6,12 @@ starts where the pair changes. Nothing of the size of the events is ever held in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from gtea.ingestion.array_writer import ArrayFolder
@@ -22,7 +23,7 @@ from gtea.store.schema import EventShape
 
 
 @dataclass(frozen=True)
-class BuiltEvents:
+class EventTotals:
     """Counts and totals collected while the events were streamed."""
 
     num_edges: int
@@ -30,17 +31,29 @@ class BuiltEvents:
     first_time: int | None
     last_time: int | None
     duplicates: int
+
+
+@dataclass(frozen=True)
+class BuiltEvents(EventTotals):
+    """The totals, and what is still to be written of the edges."""
+
     ends: tuple[EndsFile, EndsFile]
     """The keys of the two ends of every edge."""
 
 
-def write_vocabularies(bench: Workbench, arrays: ArrayFolder, shape: EventShape) -> None:
+def create_vocabularies(bench: Workbench, shape: EventShape) -> None:
     """Number the words of each categorical column in canonical order, in tables ``vocabulary_k(word, code)``."""
     for number, column in enumerate(shape.categorical):
         name = vocabulary_name(number)
         bench.run(f"""CREATE TABLE {name} AS
             SELECT word, (row_number() OVER (ORDER BY strlen(word), word) - 1)::INTEGER AS code
             FROM (SELECT DISTINCT {column} AS word FROM clean)""")
+
+
+def write_vocabularies(bench: Workbench, arrays: ArrayFolder, shape: EventShape) -> None:
+    """Write the words of each categorical column, in the order of their codes."""
+    for number in range(len(shape.categorical)):
+        name = vocabulary_name(number)
         write_string_query(bench, arrays, name, f"SELECT word FROM {name} ORDER BY code")
 
 
@@ -64,15 +77,29 @@ def create_keyed_view(
 
 def write_events(bench: Workbench, arrays: ArrayFolder, shape: EventShape, relation: str, scratch: Path) -> BuiltEvents:
     """Sort the events and write all edge and event arrays except the edges' ends."""
+    columns = ", ".join(["lo", "hi", "t", "reverse", *shape.features, *shape.categorical])
+    batches = bench.stream(f"SELECT {columns} FROM {relation} ORDER BY lo, hi, t, r", "sorting events")
+    return write_sorted_events(batches, arrays, shape, scratch)
+
+
+def write_sorted_events(
+    batches: Iterable[pa.RecordBatch], arrays: ArrayFolder, shape: EventShape, scratch: Path
+) -> BuiltEvents:
+    """Write the edge and event arrays of events ``(lo, hi, t, reverse, f0.., c0..)`` that come in order."""
+    with _EdgeWriter(arrays, scratch) as edges:
+        return _write_all(batches, arrays, shape, edges)
+
+
+def _write_all(
+    batches: Iterable[pa.RecordBatch], arrays: ArrayFolder, shape: EventShape, edges: _EdgeWriter
+) -> BuiltEvents:
     repeats = DuplicateCounter()
-    edges = _EdgeWriter(arrays, scratch)
     times = arrays.open("event_time")
     reverses = arrays.open("event_reverse")
     features = arrays.open("event_features", len(shape.features))
     categories = arrays.open("event_categories", len(shape.categorical))
-    columns = ", ".join(["lo", "hi", "t", "reverse", *shape.features, *shape.categorical])
     extremes: list[int] = []
-    for batch in bench.stream(f"SELECT {columns} FROM {relation} ORDER BY lo, hi, t, r", "sorting events"):
+    for batch in batches:
         lo, hi, t, reverse, *rest = (column.to_numpy() for column in batch.columns)
         numbers, codes = rest[: len(shape.features)], rest[len(shape.features) :]
         repeats.add([lo, hi, t], [reverse, *rest])
@@ -116,6 +143,13 @@ class _EdgeWriter:
         self._last.write(ends)
         self._events += len(t)
         self._previous = int(lo[-1]), int(hi[-1]), int(t[-1])
+
+    def __enter__(self) -> _EdgeWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lo.finish()
+        self._hi.finish()
 
     def finish(self) -> tuple[EndsFile, EndsFile]:
         self._offset.write(np.array([self._events]))

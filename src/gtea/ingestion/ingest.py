@@ -10,13 +10,20 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from gtea.errors import UsageError
 from gtea.ingestion.adjacency import write_adjacency
 from gtea.ingestion.array_writer import ArrayFolder
-from gtea.ingestion.bad_rows import BadRows, BadRowsFound, write_quarantine
-from gtea.ingestion.build import BuiltEvents, create_keyed_view, write_events, write_vocabularies
+from gtea.ingestion.bad_rows import BadRows, BadRowsFound, refuse_bad_rows, write_quarantine
+from gtea.ingestion.build import (
+    BuiltEvents,
+    EventTotals,
+    create_keyed_view,
+    create_vocabularies,
+    write_events,
+    write_vocabularies,
+)
 from gtea.ingestion.columns import check_event_columns
 from gtea.ingestion.filters import filter_edges
 from gtea.ingestion.ingest_request import Input, ReadOptions, as_list, event_columns, label_columns_of, node_columns
@@ -26,9 +33,17 @@ from gtea.ingestion.node_table import create_clean_nodes, write_node_features
 from gtea.ingestion.numbered_events import NumberedEvents
 from gtea.ingestion.query_result import DatabaseQuery, with_query
 from gtea.ingestion.sources import Scan, Source, open_file, open_frame, open_query
-from gtea.ingestion.staging import check_events, common_id_type, create_clean_view, stage_events, stage_nodes
+from gtea.ingestion.staging import (
+    check_events,
+    common_id_type,
+    create_clean_view,
+    stage_events,
+    stage_nodes,
+    staged_types,
+)
 from gtea.ingestion.table_files import find_files
-from gtea.ingestion.time_plan import TimePlan, check_time_options, plan_times
+from gtea.ingestion.time_facts import StagedTimes
+from gtea.ingestion.time_plan import TimePlan, plan_times, stated_unit
 from gtea.ingestion.workbench import Workbench
 from gtea.runtime.progress import Progress, no_progress
 from gtea.store.manifest import Manifest
@@ -86,7 +101,6 @@ def ingest(
     label_columns = label_columns_of(labels, node_inputs)
     check_event_columns(columns, label_columns)
     described_nodes = node_columns(node_inputs, node_id, tuple(node_features), label_columns)
-    check_time_options(time_unit, timezone)
     if min_events_per_edge < 0 or max_degree < 0:
         raise UsageError("--min-events-per-edge, --max-degree: must not be negative. 0 turns the filter off.")
     schema = Schema(
@@ -94,7 +108,7 @@ def ingest(
         described_nodes,
         format,
         delimiter,
-        "s" if format in ("jodie", "snap") and time_unit == "auto" else time_unit,
+        stated_unit(format, time_unit, timezone),
         timezone,
         directed,
         self_loops,
@@ -102,13 +116,24 @@ def ingest(
         max_degree,
     )
     path = Path(out).absolute()
-    options = ReadOptions(bad_rows, path.with_name(f"{path.name}.bad_rows.csv"), allow_any_date, memory, progress)
+    options = ReadOptions(bad_rows, quarantine_of(path), allow_any_date, memory, progress)
     with scratch_for(path, overwrite=overwrite) as scratch:
         manifest = build_version(scratch, declared, node_inputs, schema, options, next_folder(path))
         publish(path, scratch / "version", manifest)
-    for note in manifest.data_report["notes"]:
+    return opened_with_notes(path)
+
+
+def quarantine_of(store: Path) -> Path:
+    """The file for bad rows of a store."""
+    return store.with_name(f"{store.name}.bad_rows.csv")
+
+
+def opened_with_notes(path: Path) -> Store:
+    """Open a store that has just been made, and log what its user should know."""
+    store = Store.open(path)
+    for note in store.report["notes"]:
         logging.getLogger("gtea").warning("%s: %s", path.name, note)
-    return Store.open(path)
+    return store
 
 
 def build_version(
@@ -137,6 +162,20 @@ def build_version(
         write_adjacency(bench, arrays, num_nodes)
         sources = [source.described(scan.result()) for source, scan in zip((*events, *nodes), scans, strict=True)]
         described = arrays.close()
+    return manifest_of(folder, num_nodes, built, times, schema, ledger, sources, described)
+
+
+def manifest_of(
+    folder: str,
+    num_nodes: int,
+    built: EventTotals,
+    times: TimePlan,
+    schema: Schema,
+    ledger: Ledger,
+    sources: list[dict[str, Any]],
+    arrays: dict[str, dict[str, Any]],
+) -> Manifest:
+    """The manifest of a version that has just been built."""
     return Manifest(
         folder=folder,
         counts={
@@ -147,7 +186,7 @@ def build_version(
         },
         time={"unit": times.unit, "first": built.first_time, "last": built.last_time},
         schema=dataclasses.replace(schema, time_unit=times.input_unit).to_json(),
-        arrays=described,
+        arrays=arrays,
         sources=sources,
         data_report=ledger.report(built, times),
         created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
@@ -173,11 +212,13 @@ def _read(
     node_id = schema.node_columns.node_id if schema.node_columns else ""
     id_type = common_id_type(events, columns, nodes, node_id)
     event_scans, node_scans = scans[: len(events)], scans[len(events) :]
-    staged = stage_events(bench, events, event_scans, columns, jodie=schema.format == "jodie", id_type=id_type)
+    types = staged_types(events, columns, id_type)
+    staged = stage_events(bench, events, event_scans, columns, jodie=schema.format == "jodie", types=types)
+    subject = f"{events[0].name}, column {columns.time!r}"
     times = plan_times(
-        bench,
+        StagedTimes(bench, subject),
         staged.types["t"],
-        subject=f"{events[0].name}, column {columns.time!r}",
+        subject=subject,
         time_unit=schema.time_unit,
         timezone=schema.timezone,
         allow_any_date=options.allow_any_date,
@@ -207,6 +248,7 @@ def _write(
     with_nodes = "table_rows_dropped" in ledger.nodes
     if text:
         create_id_keys(bench, with_node_table=with_nodes)
+    create_vocabularies(bench, shape)
     write_vocabularies(bench, arrays, shape)
     ledger.self_loops_kept = schema.self_loops == "keep"
     ledger.self_loops = int(bench.row("SELECT count(*) FILTER (WHERE src = dst) FROM clean")[0])
@@ -253,9 +295,9 @@ def _handle_bad_rows(found: Sequence[BadRowsFound], options: ReadOptions) -> str
     """Refuse, skip or quarantine bad rows, as requested. Returns the name of the quarantine file, if any."""
     if options.bad_rows == "error":
         for table in found:
-            table.refuse()
+            refuse_bad_rows(table.first_messages(), table.total)
         return None
     if options.bad_rows == "quarantine" and options.quarantine is not None and any(table.total for table in found):
-        write_quarantine(found, options.quarantine)
+        write_quarantine((row.cells() for table in found for row in table.each()), options.quarantine)
         return options.quarantine.name
     return None

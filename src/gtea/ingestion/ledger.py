@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gtea.ingestion.build import BuiltEvents
+from gtea.ingestion.build import EventTotals
 from gtea.ingestion.filters import Filtered
 from gtea.ingestion.time_plan import TimePlan
 from gtea.store.manifest import DataReport
@@ -23,7 +23,7 @@ class Ledger:
     quarantine: str | None = None
     nodes: dict[str, int] = field(default_factory=dict)
 
-    def report(self, built: BuiltEvents, times: TimePlan) -> DataReport:
+    def report(self, built: EventTotals, times: TimePlan) -> DataReport:
         """The data report. It counts every row of the input once: as kept, or as dropped for one reason."""
         dropped = dict(self.bad)
         if not self.self_loops_kept:

@@ -43,6 +43,22 @@ class Staged:
     types: dict[str, str]
 
 
+def staged_types(sources: Sequence[Source], columns: EventColumns, id_type: str) -> dict[str, str]:
+    """The columns of table ``staged`` and their types: those that all sources can be read as."""
+    for source in sources:
+        require_columns(source.name, columns.all, tuple(source.columns))
+    return {
+        "src": id_type,
+        "dst": id_type,
+        "t": _common_type(sources, columns.time),
+        **{
+            staged: _feature_type(sources, name)
+            for staged, name in zip(columns.shape.features, columns.features, strict=True)
+        },
+        **dict.fromkeys(columns.shape.categorical, "VARCHAR"),
+    }
+
+
 def stage_events(
     bench: Workbench,
     sources: Sequence[Source],
@@ -50,24 +66,19 @@ def stage_events(
     columns: EventColumns,
     *,
     jodie: bool,
-    id_type: str,
+    types: dict[str, str],
 ) -> Staged:
-    """Read every source into table ``staged``."""
-    for source in sources:
-        require_columns(source.name, columns.all, tuple(source.columns))
-    names = ["src", "dst", "t", *columns.shape.features, *columns.shape.categorical]
-    types = [id_type, id_type, _common_type(sources, columns.time)]
-    types += [_feature_type(sources, name) for name in columns.features] + ["VARCHAR"] * len(columns.categorical)
-    bench.run(f"CREATE TABLE staged ({', '.join(f'{n} {t}' for n, t in zip(names, types, strict=True))})")
+    """Read every source into table ``staged``, in columns of these types."""
+    bench.run(f"CREATE TABLE staged ({', '.join(f'{name} {kind}' for name, kind in types.items())})")
     loaded: list[Loaded] = []
     for source, scan in zip(sources, scans, strict=True):
         prefixes = _JODIE_PREFIXES if jodie else {}
         values = [
             f"{_prefixed(source.expressions[column], prefixes.get(column))}::{kind}"
-            for column, kind in zip(columns.all, types, strict=True)
+            for column, kind in zip(columns.all, types.values(), strict=True)
         ]
         loaded.append(load(bench, "staged", source, scan, ", ".join(values)))
-    return Staged(columns, tuple(loaded), dict(zip(names, types, strict=True)))
+    return Staged(columns, tuple(loaded), types)
 
 
 def stage_nodes(

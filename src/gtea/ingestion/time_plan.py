@@ -13,10 +13,12 @@ from __future__ import annotations
 import datetime as dt
 import zoneinfo
 from dataclasses import dataclass
-from typing import get_args
+from typing import Any, get_args
 
 from gtea.errors import DataError, UsageError
-from gtea.ingestion.workbench import Workbench, literal
+from gtea.ingestion.time_facts import TimeFact, TimeFacts
+from gtea.ingestion.workbench import literal
+from gtea.store.schema import Format
 from gtea.store.time_units import UNITS_PER_SECOND, StoredUnit, TimeUnit, date_text
 
 END_OF_TIME = 2**63 - 1
@@ -61,8 +63,8 @@ class TimePlan:
     """Whether a value becomes END_OF_TIME. To find out which costs another conversion of the column."""
 
 
-def check_time_options(time_unit: str, timezone: str) -> None:
-    """Raise an error for an unknown time unit or time zone."""
+def stated_unit(format: Format, time_unit: TimeUnit, timezone: str) -> TimeUnit:
+    """The unit of numbers as stated by the options or the format. Refuses an unknown unit or time zone."""
     if time_unit not in get_args(TimeUnit):
         units = ", ".join(get_args(TimeUnit))
         raise UsageError(f"--time-unit: must be one of {units} (got {time_unit!r}). Try auto.")
@@ -72,10 +74,11 @@ def check_time_options(time_unit: str, timezone: str) -> None:
         raise UsageError(
             f"--timezone: must be a time zone name such as Europe/Paris (got {timezone!r}). Try UTC."
         ) from error
+    return "s" if format in ("jodie", "snap") and time_unit == "auto" else time_unit
 
 
 def plan_times(
-    bench: Workbench,
+    times: TimeFacts,
     kind: str,
     *,
     subject: str,
@@ -84,7 +87,7 @@ def plan_times(
     allow_any_date: bool,
     finest: StoredUnit = "s",
 ) -> TimePlan:
-    """Scan column ``t`` of table ``staged`` (of DuckDB type ``kind``) and decide how to convert it.
+    """Decide how to convert column ``t`` of table ``staged``, of DuckDB type ``kind``, by its facts.
 
     Args:
         subject: The name of the column in messages.
@@ -92,14 +95,14 @@ def plan_times(
         finest: The stored unit is at least this fine, as earlier deliveries of the same data required.
     """
     if time_unit == "step":
-        return _plan_steps(bench, kind, subject)
-    nanos, input_unit, notes = _nanoseconds(bench, kind, subject, time_unit, timezone)
-    first, last, seconds, micros, rounded = bench.row(
-        f"""
-        SELECT min({nanos.column}), max({nanos.column}), coalesce(bool_and({nanos.divisible(10**9)}), true),
-               coalesce(bool_and({nanos.divisible(10**3)}), true), count(*) FILTER (WHERE {nanos.inexact})
-        FROM staged""",
-        source=subject,
+        return _plan_steps(times, kind, subject)
+    nanos, input_unit, notes = _nanoseconds(times, kind, subject, time_unit, timezone)
+    first, last, seconds, micros, rounded = times.ask(
+        TimeFact("min", nanos.column),
+        TimeFact("max", nanos.column),
+        TimeFact("all", nanos.divisible(10**9)),
+        TimeFact("all", nanos.divisible(10**3)),
+        TimeFact("count", nanos.inexact),
     )
     unit = _coarsest(bool(seconds), bool(micros), finest)
     if first is not None:
@@ -107,7 +110,7 @@ def plan_times(
         if not allow_any_date:
             _refuse_odd_dates(first, last, subject, input_unit)
         if unit != "s" and not _fits(first, last, unit):
-            _refuse_mixed_units(bench, nanos, unit, subject)
+            _refuse_mixed_units(times, nanos, unit, subject)
         notes = (*notes, *_auto_note(time_unit, input_unit, first, last))
     scale = 10**9 // UNITS_PER_SECOND[unit]
     reaches_end = last is not None and last // scale >= END_OF_TIME
@@ -145,22 +148,24 @@ def _fits(first: int, last: int, unit: StoredUnit) -> bool:
     return first // nanos >= -(2**63) and last // nanos < 2**63
 
 
-def _refuse_mixed_units(bench: Workbench, nanos: _Nanoseconds, unit: StoredUnit, subject: str) -> None:
+def _refuse_mixed_units(times: TimeFacts, nanos: _Nanoseconds, unit: StoredUnit, subject: str) -> None:
     """Refuse a time that fits into int64 in seconds, but not in the unit that another time needs."""
     seconds, units = nanos.counted_in(10**9), nanos.counted_in(10**9 // UNITS_PER_SECOND[unit])
-    far = bench.rows(f"SELECT t::VARCHAR FROM staged WHERE {seconds} IS NOT NULL AND {units} IS NULL LIMIT 1")
-    if not far:
-        return
     coarser = 10**9 if unit == "us" else 10**3
-    fine = bench.rows(f"SELECT t::VARCHAR FROM staged WHERE NOT ({nanos.divisible(coarser)}) LIMIT 1")
-    why = f"as {fine[0][0]!r} needs" if fine else "the unit of the store"
+    far, fine = times.ask(
+        TimeFact("first", f"{seconds} IS NOT NULL AND {units} IS NULL"),
+        TimeFact("first", f"NOT ({nanos.divisible(coarser)})"),
+    )
+    if far is None:
+        return
+    why = "the unit of the store" if fine is None else f"as {fine!r} needs"
     raise DataError(
-        f"{subject}: all times must fit into 64 bits in {unit!r}, {why} (got {far[0][0]!r}). "
+        f"{subject}: all times must fit into 64 bits in {unit!r}, {why} (got {far!r}). "
         "Round the times to a coarser unit, or leave out those that are too far away."
     )
 
 
-def _plan_steps(bench: Workbench, kind: str, subject: str) -> TimePlan:
+def _plan_steps(times: TimeFacts, kind: str, subject: str) -> TimePlan:
     if kind == "VARCHAR":
         expression = (
             f"CASE WHEN regexp_matches(t, '{_WHOLE}') THEN TRY_CAST(TRY_CAST(t AS DECIMAL(38, 9)) AS BIGINT) END"
@@ -173,20 +178,21 @@ def _plan_steps(bench: Workbench, kind: str, subject: str) -> TimePlan:
         raise UsageError(
             f"{subject}: must hold whole numbers for --time-unit step (got dates of type {kind}). Drop --time-unit."
         )
-    (last,) = bench.row(f"SELECT max({expression}) FROM staged")
-    return TimePlan(expression, "step", "step", 0, (), last == END_OF_TIME)
+    (last,) = times.ask(TimeFact("max", expression))
+    return TimePlan(expression, "step", "step", 0, (), last is not None and int(last) == END_OF_TIME)
 
 
 def _nanoseconds(
-    bench: Workbench, kind: str, subject: str, time_unit: TimeUnit, timezone: str
+    times: TimeFacts, kind: str, subject: str, time_unit: TimeUnit, timezone: str
 ) -> tuple[_Nanoseconds, TimeUnit, tuple[str, ...]]:
     """The conversion for the column's type, the unit of its numbers, and notes for the user."""
     if kind == "VARCHAR":
-        numbers, dates, naive = bench.row(f"""
-            SELECT count(*) FILTER (WHERE regexp_matches(t, '{NUMBER}')),
-                   count(*) FILTER (WHERE regexp_matches(t, '{ISO_DATE}')),
-                   count(*) FILTER (WHERE regexp_matches(t, '{ISO_DATE}') AND regexp_extract(t, '{ISO_DATE}', 8) = '')
-            FROM staged""")
+        is_date = f"regexp_matches(t, '{ISO_DATE}')"
+        numbers, dates, naive = times.ask(
+            TimeFact("count", f"regexp_matches(t, '{NUMBER}')"),
+            TimeFact("count", is_date),
+            TimeFact("count", f"{is_date} AND regexp_extract(t, '{ISO_DATE}', 8) = ''"),
+        )
         # Eight digits match both patterns. Only other rows can show that the column holds dates.
         if dates > numbers:
             return (
@@ -194,24 +200,30 @@ def _nanoseconds(
                 time_unit,
                 _zone_note(naive, timezone),
             )
-        return _decimal_text(bench, time_unit)
+        return _decimal_text(times, time_unit)
     if kind in _INTEGERS:
-        unit = _resolved(time_unit, *bench.row("SELECT min(t), max(t) FROM staged"))
+        unit = _resolved(time_unit, *_extremes(times, "t"))
         return _Nanoseconds("t", _NS[unit]), unit, ()
     if kind.startswith("DECIMAL"):
-        unit = _resolved(time_unit, *bench.row("SELECT min(t), max(t) FROM staged"))
+        unit = _resolved(time_unit, *_extremes(times, "t"))
         return _Nanoseconds(_decimal_sql("TRY_CAST(t AS DECIMAL(38, 9))", unit)), unit, ()
     if kind in ("DOUBLE", "FLOAT"):
-        return _floats(bench, time_unit)
+        return _floats(times, time_unit)
     if kind == "DATE" or kind.startswith("TIMESTAMP"):
         zoned = "TZ" in kind or "WITH TIME ZONE" in kind
         naive = 0 if zoned else 1
         if "NS" not in kind:
-            _refuse_far_timestamps(bench, kind, subject)
+            _refuse_far_timestamps(times, kind, subject)
         return _Nanoseconds(_timestamp_sql(kind, timezone, zoned)), time_unit, _zone_note(naive, timezone)
     raise DataError(
         f"{subject}: must hold numbers, ISO 8601 text or timestamps (got type {kind}). Convert the column first."
     )
+
+
+def _extremes(times: TimeFacts, number: str) -> tuple[Any, Any]:
+    """The smallest and the largest of a number, as text."""
+    first, last = times.ask(TimeFact("min", number), TimeFact("max", number))
+    return first, last
 
 
 def _resolved(time_unit: TimeUnit, first: object, last: object) -> TimeUnit:
@@ -225,9 +237,9 @@ def _resolved(time_unit: TimeUnit, first: object, last: object) -> TimeUnit:
     return next((unit for unit in units if largest * _NS[unit] <= _a_day_ahead()), "ns")
 
 
-def _decimal_text(bench: Workbench, time_unit: TimeUnit) -> tuple[_Nanoseconds, TimeUnit, tuple[str, ...]]:
+def _decimal_text(times: TimeFacts, time_unit: TimeUnit) -> tuple[_Nanoseconds, TimeUnit, tuple[str, ...]]:
     number = f"CASE WHEN regexp_matches(t, '{NUMBER}') THEN TRY_CAST(t AS DECIMAL(38, 9)) END"
-    unit = _resolved(time_unit, *bench.row(f"SELECT min(v), max(v) FROM (SELECT {number} AS v FROM staged)"))
+    unit = _resolved(time_unit, *_extremes(times, number))
     # Digits beyond the nanosecond are lost: count how often.
     places = min(9, len(str(_NS[unit])) - 1)
     inexact = f"coalesce(regexp_matches(t, '\\.\\d{{{places}}}\\d*[1-9]'), false)"
@@ -243,17 +255,17 @@ def _decimal_sql(number: str, unit: TimeUnit) -> str:
     return f"({whole} * {_NS[unit]} + {billionths} // {10**9 // _NS[unit]})"
 
 
-def _floats(bench: Workbench, time_unit: TimeUnit) -> tuple[_Nanoseconds, TimeUnit, tuple[str, ...]]:
+def _floats(times: TimeFacts, time_unit: TimeUnit) -> tuple[_Nanoseconds, TimeUnit, tuple[str, ...]]:
     """Floats, rounded to the coarsest scale (seconds, microseconds, nanoseconds) that reproduces them exactly."""
     finite = "CASE WHEN isfinite(t::DOUBLE) THEN t::DOUBLE END"
-    unit = _resolved(time_unit, *bench.row(f"SELECT min(v), max(v) FROM (SELECT {finite} AS v FROM staged)"))
+    unit = _resolved(time_unit, *_extremes(times, finite))
     for scale in (10**9, 10**3, 1):  # whole seconds, microseconds, nanoseconds
         if _NS[unit] < scale:
             continue
         factor = _NS[unit] // scale
         scaled = f"round(({finite}) * {factor}.0)"
         inexact = f"coalesce({scaled} / {factor}.0 <> ({finite}), false)"
-        if scale == 1 or bench.row(f"SELECT count(*) FILTER (WHERE {inexact}) FROM staged")[0] == 0:
+        if scale == 1 or times.ask(TimeFact("count", inexact)) == (0,):
             break
     return _Nanoseconds(f"TRY_CAST({scaled} AS HUGEINT)", scale, inexact), unit, ()
 
@@ -294,14 +306,14 @@ def _timestamp_sql(kind: str, timezone: str, zoned: bool) -> str:
     return f"epoch_us(timezone({literal(timezone)}, t::TIMESTAMP))::HUGEINT * 1000 + {below}"
 
 
-def _refuse_far_timestamps(bench: Workbench, kind: str, subject: str) -> None:
+def _refuse_far_timestamps(times: TimeFacts, kind: str, subject: str) -> None:
     """Refuse timestamps in seconds or milliseconds, and dates, that microseconds can't count.
 
     DuckDB can neither convert nor print them: it raises an internal error.
     """
     far = f"t NOT BETWEEN '{_FARTHEST} (BC)'::{kind} AND '{_FARTHEST}'::{kind}"
     infinite = f"t IN ('infinity'::{kind}, '-infinity'::{kind})"
-    (count,) = bench.row(f"SELECT count(*) FILTER (WHERE {far} AND NOT {infinite}) FROM staged", source=subject)
+    (count,) = times.ask(TimeFact("count", f"{far} AND NOT {infinite}"))
     if count:
         raise DataError(
             f"{subject}: timestamps must be within 290,000 years of the year 0 (got {count:,} that are not). "

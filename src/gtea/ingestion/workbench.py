@@ -95,8 +95,15 @@ class Workbench:
         *,
         inputs: Sequence[Path] = (),
         memory: str = "4GB",
+        threads: int | None = None,
         progress: Progress = no_progress,
     ) -> None:
+        """Open one.
+
+        Args:
+            inputs: The files that may be read.
+            threads: How many there may be at most; by default as many as there are cores.
+        """
         self._progress = progress
         budget = parse_memory(memory)
         self.limit = min(int(budget * _DUCKDB_SHARE), budget - _BESIDE_DUCKDB)
@@ -107,7 +114,7 @@ class Workbench:
         self._connection = duckdb.connect(str(folder / "work.duckdb"))
         per_thread = self._need_of_thread(memory)
         (cores,) = self.row("SELECT current_setting('threads')")
-        threads = max(1, min(cores, self.limit // per_thread))
+        threads = max(1, min(threads or cores, cores, self.limit // per_thread))
         spare = budget - self.limit - _BESIDE_DUCKDB
         kept = max(_LEAST_KEPT, min(_MOST_KEPT, spare // (4 * threads)))
         allowed = ", ".join(literal(str(path)) for path in self._reachable.values())

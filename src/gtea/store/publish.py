@@ -32,18 +32,21 @@ _SCRATCH = "version"
 @contextlib.contextmanager
 def scratch_for(store: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """Yield a scratch folder for a new store, or for one that replaces the store at this path."""
-    if store.exists() and any(store.iterdir() if store.is_dir() else [store]):
-        if not (store / MANIFEST).exists():
-            raise UsageError(f"{store}: exists and is not a store. Choose another --out.")
-        if not overwrite:
-            raise UsageError(
-                f"{store}: exists. Choose another --out, add to it with gtea append, or replace it with --overwrite."
-            )
-        with writing(store) as scratch:
-            yield scratch
-        return
-    with draft_folder(store) as scratch:
+    with writing(store) if is_replaced(store, overwrite=overwrite) else draft_folder(store) as scratch:
         yield scratch
+
+
+def is_replaced(store: Path, *, overwrite: bool) -> bool:
+    """Whether a new store would replace one. Refuses a path where something else is, or a store that is to stay."""
+    if not store.exists() or not any(store.iterdir() if store.is_dir() else [store]):
+        return False
+    if not (store / MANIFEST).exists():
+        raise UsageError(f"{store}: exists and is not a store. Choose another --out.")
+    if not overwrite:
+        raise UsageError(
+            f"{store}: exists. Choose another --out, add to it with gtea append, or replace it with --overwrite."
+        )
+    return True
 
 
 @contextlib.contextmanager

@@ -23,11 +23,11 @@ from gtea.cluster.scoring.neighbour_facts import facts, reach
 from gtea.cluster.scoring.rank import digest_of, rank
 from gtea.cluster.scoring.survey import GROUP, plan, survey
 from gtea.cluster.tasks import FileTask, made_by, name_of, part_path
-from gtea.cluster.work_folder import JOB, delete_job, describe_job, read_job
+from gtea.cluster.work_folder import delete_job, describe_job, parts_of
 from gtea.errors import UsageError
 from gtea.ingestion.database_address import is_database
 from gtea.models.model_folder import load_model
-from gtea.runtime.json_shape import Every, Natural, misshapen
+from gtea.runtime.json_shape import Every, Natural
 from gtea.runtime.progress import Progress, no_progress
 from gtea.scoring.account_blocks import is_most, pieces_of
 from gtea.scoring.edge_cache import model_digest
@@ -97,7 +97,7 @@ def score_accounts_on(
         "for_spreadsheets": for_spreadsheets,
         "device": device.type,
         "grain": list(vars(grain).values()),
-        "parts": min(parts or _parts_of(folder) or carrier.num_workers, max(1, opened.num_nodes)),
+        "parts": min(parts or parts_of(folder) or carrier.num_workers, max(1, opened.num_nodes)),
         "node": node_facts(),
     }
     describe_job(folder, content)
@@ -232,12 +232,6 @@ class _Stages:
 def _sum_of(embedded: str, layer: int) -> str:
     """The task that sums up a piece of a hub in a layer."""
     return embedded.replace("embed", f"sum-{layer}")
-
-
-def _parts_of(folder: Path) -> int | None:
-    """How many parts a job has that has been begun in a folder."""
-    parts = read_job(folder).get("parts") if (folder / JOB).exists() else None
-    return parts or None if misshapen(parts, Natural, "parts") is None else None
 
 
 def _cut(store: Store, as_of: str | None) -> int:
