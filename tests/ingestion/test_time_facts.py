@@ -10,7 +10,7 @@ import hypothesis.strategies as st
 import pyarrow as pa
 import pytest
 
-from gtea.ingestion.time_facts import TimeFact, MergedTimes, StagedTimes
+from gtea.ingestion.time_facts import MergedTimes, StagedTimes, TimeFact
 from gtea.ingestion.workbench import Workbench
 
 FACTS = (

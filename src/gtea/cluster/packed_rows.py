@@ -81,6 +81,9 @@ def file_pieces(
 
     def pieces() -> Iterator[NDArray[Any]]:
         left = count
+        if width == 0:
+            yield np.empty((count or 0, 0), dtype)
+            return
         with path.open("rb") as stream:
             stream.seek(first * numbers * dtype.itemsize)
             while left is None or left > 0:

@@ -37,19 +37,20 @@ def integers_are_keys(bench: Workbench, id_type: str) -> bool:
     return not bench.row("SELECT coalesce(min(least(src, dst)) < 0, false) FROM clean")[0]
 
 
-def create_id_keys(bench: Workbench, *, with_node_table: bool) -> None:
+def create_id_keys(bench: Workbench, *, with_node_table: bool, text: bool = True) -> None:
     """Create view ``id_keys(id, key)`` with every id in the input; keys increase in the canonical order.
 
-    They are the positions in a sorted table. A window function would number them, too, but in memory. As 32-bit
+    Ids that are no text must be ``integers_are_keys``. Keys are the positions in a sorted table. A window function would number them, too, but in memory. As 32-bit
     integers, because DuckDB knows no bounds of a rowid, and sorts the events by wide keys then: half as slow again.
     """
     node_table = "UNION ALL SELECT DISTINCT id FROM clean_nodes" if with_node_table else ""
+    id, order = ("id::VARCHAR", "strlen(id), id") if text else ("id", "id")
     bench.run(
-        f"""CREATE TABLE distinct_ids AS SELECT DISTINCT id::VARCHAR AS id FROM (
+        f"""CREATE TABLE distinct_ids AS SELECT DISTINCT {id} AS id FROM (
             SELECT DISTINCT src AS id FROM clean UNION ALL SELECT DISTINCT dst FROM clean {node_table})""",
         "collecting accounts",
     )
-    bench.run("CREATE TABLE sorted_ids AS SELECT id FROM distinct_ids ORDER BY strlen(id), id", "ordering accounts")
+    bench.run(f"CREATE TABLE sorted_ids AS SELECT id FROM distinct_ids ORDER BY {order}", "ordering accounts")
     bench.run("DROP TABLE distinct_ids")
     _require_few_enough(bench, "sorted_ids")
     bench.run("CREATE VIEW id_keys AS SELECT id, rowid::INTEGER AS key FROM sorted_ids")
@@ -61,7 +62,7 @@ def replace_ids_by_keys(bench: Workbench, events: str) -> str:
     Usually a join in the query that sorts the events. It holds the keys twice, and DuckDB does not move both copies to
     disk to make room for the sort. So if they need much of the memory, each end is joined on its own, before the sort.
     """
-    (size,) = bench.row(f"SELECT 2 * coalesce(sum(strlen(id) + {_KEY_BYTES}), 0) FROM id_keys")
+    (size,) = bench.row(f"SELECT 2 * coalesce(sum(strlen(id::VARCHAR) + {_KEY_BYTES}), 0) FROM id_keys")
     if size <= _LARGEST_SHARE * (bench.limit - _SORT_BYTES):
         joins = "JOIN id_keys s ON e.src = s.id JOIN id_keys d ON e.dst = d.id"
         return f"(SELECT e.* REPLACE (s.key AS src, d.key AS dst) FROM {events} e {joins})"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
@@ -83,12 +82,13 @@ def test_text_bad_rows_duplicates_and_mixed_units(
 
 
 @hypothesis.settings(max_examples=8, phases=QUICK)
-@hypothesis.given(rows_of(PLAIN_TIMES), st.integers(1, 5), st.randoms(use_true_random=False))
-def test_ties_keep_the_order_of_the_input(tmp_path_factory: Any, files: Any, parts: int, shuffler: Any) -> None:
+@hypothesis.given(rows_of(PLAIN_TIMES), st.integers(1, 5), st.booleans())
+def test_ties_keep_the_order_of_the_input(tmp_path_factory: Any, files: Any, parts: int, plain: bool) -> None:
+    """With and without anything that tells equal events apart."""
     folder = tmp_path_factory.mktemp("ingest")
-    shuffler.shuffle(files)
     paths = written(folder, files)
-    one, other = both(folder, paths, parts, time_unit="step", bad_rows="skip", self_loops="keep")
+    columns: dict[str, Any] = {"features": [], "categorical": []} if plain else {}
+    one, other = both(folder, paths, parts, time_unit="step", bad_rows="skip", self_loops="keep", **columns)
     assert one == other
     assert verify(folder / "parts" / "s", lambda stage, done: None) == []
 
@@ -232,6 +232,7 @@ def test_a_worker_is_killed(tmp_path: Path) -> None:
     killer.join(timeout=60)
     assert len(killed) == 1
     assert content(tmp_path / "s") == content(tmp_path / "one")
+    assert not (tmp_path / "s.parts").exists()
 
 
 def test_jobs_of_an_array_share_a_folder(tmp_path: Path) -> None:
@@ -260,8 +261,8 @@ def test_from_the_command_line(tmp_path: Path, gtea: Any) -> None:
     paths = written(tmp_path, [[("a", "b", "2", "1", "x")], [("b", "c", "3", "1", "x")]])
     words = ["ingest", *paths, "--src", "src", "--dst", "dst", "--time", "time", "--time-unit", "step"]
     assert gtea(*words, "--out", tmp_path / "one").code == 0
-    made = gtea(*words, "--out", tmp_path / "s", "--on", "local:1", "--memory", "400MB", "--json")
-    assert json.loads(made.out)["counts"]["events"] == 2
+    made = gtea(*words, "--out", tmp_path / "s", "--on", "local:1", "--memory", "400MB")
+    assert made.code == 0
     assert content(tmp_path / "s")["v000001/event_time.bin"] == content(tmp_path / "one")["v000001/event_time.bin"]
     for more, message in [
         (["--sorted-parts"], "--parts, --work, --sorted-parts: only go with --on. Leave them out."),

@@ -27,10 +27,10 @@ from gtea.cluster.tasks import Made, made_by
 from gtea.errors import GteaError
 from gtea.ingestion.bad_rows import BadRowsFound, in_order_of_rules, refuse_bad_rows, write_quarantine
 from gtea.ingestion.build import create_keyed_view, create_vocabularies
-from gtea.ingestion.keys import create_id_keys
+from gtea.ingestion.keys import create_id_keys, integers_are_keys
 from gtea.ingestion.sources import Scan
 from gtea.ingestion.staging import Staged, check_events, common_id_type, create_clean_view, staged_types
-from gtea.ingestion.time_facts import TimeFact, MergedTimes, StagedTimes
+from gtea.ingestion.time_facts import MergedTimes, StagedTimes, TimeFact
 from gtea.ingestion.time_plan import TimePlan
 from gtea.ingestion.workbench import Workbench
 from gtea.runtime.json_shape import Either, Every, Natural
@@ -142,13 +142,13 @@ def _events_in(
         arrays["bad_rows"] = _as_lines(bad)
     create_clean_view(bench, staged, plan, bad.good)
     facts["self_loops"] = int(bench.row("SELECT count(*) FILTER (WHERE src = dst) FROM clean")[0])
-    create_id_keys(bench, with_node_table=False)
+    create_id_keys(bench, with_node_table=False, text=not integers_are_keys(bench, staged.types["src"]))
     create_vocabularies(bench, job.shape)
     keep = job.schema.self_loops == "keep"
     create_keyed_view(bench, job.shape, text=True, directed=job.schema.directed, keep_self_loops=keep)
     arrays["rows"], arrays["sample"] = _write_rows(job, bench, scratch)
     words = [vocabulary_name(column) for column in range(len(job.shape.categorical))]
-    for name, sql in [("ids", "SELECT id FROM id_keys ORDER BY key")] + [
+    for name, sql in [("ids", "SELECT id::VARCHAR FROM id_keys ORDER BY key")] + [
         (name, f"SELECT word FROM {name} ORDER BY code") for name in words
     ]:
         blocks = _write_strings(bench, scratch / name, sql, job.grain.ids)
