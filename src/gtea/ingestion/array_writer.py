@@ -30,8 +30,9 @@ _PART_ROWS = 1 << 18
 class ArrayWriter:
     """Appends rows to one raw little-endian array file. The folder's background thread hashes and writes."""
 
-    def __init__(self, path: Path, dtype: str, width: int | None, worker: _WriterThread) -> None:
+    def __init__(self, path: Path, dtype: str, width: int | None, worker: _WriterThread, *, durable: bool) -> None:
         self.length = 0
+        self._durable = durable
         self._dtype = np.dtype(dtype)
         self._width = width
         self._path = path
@@ -60,7 +61,8 @@ class ArrayWriter:
 
     def _finish(self) -> dict[str, Any]:
         self._stream.flush()
-        os.fsync(self._stream.fileno())
+        if self._durable:
+            os.fsync(self._stream.fileno())
         size = self._stream.tell()
         self._stream.close()
         shape = [self.length] if self._width is None else [self.length, self._width]
@@ -95,8 +97,14 @@ class _WriterThread:
 class ArrayFolder:
     """The folder in which a version's arrays are being written."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, durable: bool = True) -> None:
+        """Make the folder.
+
+        Args:
+            durable: Whether arrays are on disk when they are closed. Scratch files need not be.
+        """
         self.folder = folder
+        self._durable = durable
         self._worker = _WriterThread()
         self._open: dict[str, ArrayWriter] = {}
         self._closed: dict[str, Future[dict[str, Any]]] = {}
@@ -106,7 +114,7 @@ class ArrayFolder:
         """Start an array. ``width`` is the length of a row, or None for a one-dimensional array."""
         suffix = next((suffix for suffix in STRING_TABLE if name.endswith(suffix) and name not in DTYPES), "")
         dtype = STRING_TABLE[suffix] if suffix else DTYPES[name]
-        self._open[name] = ArrayWriter(self.folder / f"{name}.bin", dtype, width, self._worker)
+        self._open[name] = ArrayWriter(self.folder / f"{name}.bin", dtype, width, self._worker, durable=self._durable)
         return self._open[name]
 
     def write(self, name: str, rows: NDArray[Any]) -> None:

@@ -40,8 +40,9 @@ def integers_are_keys(bench: Workbench, id_type: str) -> bool:
 def create_id_keys(bench: Workbench, *, with_node_table: bool, text: bool = True) -> None:
     """Create view ``id_keys(id, key)`` with every id in the input; keys increase in the canonical order.
 
-    Ids that are no text must be ``integers_are_keys``. Keys are the positions in a sorted table. A window function would number them, too, but in memory. As 32-bit
-    integers, because DuckDB knows no bounds of a rowid, and sorts the events by wide keys then: half as slow again.
+    Ids that are no text must be whole numbers as ``integers_are_keys`` says. Keys are the positions in a sorted table.
+    A window function would number them, too, but in memory. They are 32-bit integers, because DuckDB knows no bounds of
+    a rowid, and sorts the events by wide keys then: half as slow again.
     """
     node_table = "UNION ALL SELECT DISTINCT id FROM clean_nodes" if with_node_table else ""
     id, order = ("id::VARCHAR", "strlen(id), id") if text else ("id", "id")

@@ -48,7 +48,7 @@ def slots(folder: Path, arguments: dict[str, Any]) -> Iterator[Made]:
     # Some ranges may be empty: where the sample had an account several times.
     bounds += [sum(counts)] * (arguments["ranges"] + 1 - len(bounds))
     first, last = bounds[own], bounds[own + 1]
-    with job.workbench(f"slots.{own}") as (bench, scratch), ArrayFolder(scratch / "arrays") as arrays:
+    with job.workbench(f"slots.{own}") as (bench, scratch), ArrayFolder(scratch / "arrays", durable=False) as arrays:
         files = (made_by(folder, name) for name in arguments["ends"])
         rows = (each for file in files for each in packed_rows_of(file, f"slots.{own}", _SLOT))
         relation = f"(SELECT node - {first} AS node, neighbour, edge, first FROM all_slots)"

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from gtea.cluster.ingestion.ingest_job import events_of, open_ingest
-from gtea.cluster.part_files import Arrays, PartFile
+from gtea.cluster.part_files import PartFile
 from gtea.cluster.tasks import Made, made_by
 from gtea.errors import DataError
 from gtea.runtime.json_shape import Natural
@@ -84,11 +83,9 @@ def _rank(text: str) -> tuple[int, bytes]:
 
 def _numbered(files: Sequence[Sequence[pa.LargeStringArray]]) -> Made:
     """The strings of all files, each once and in order, and the places of those of each file."""
-    none = pa.array([], pa.large_string())
-    table = table_from([none, *(strings for file in files for strings in file)])
-    arrays: dict[str, NDArray[Any]] = {"ends": table.offsets[1:], "bytes": table.data}
-    for number, file in enumerate(files):
-        places = [table.find_many(strings) for strings in file]
-        arrays[f"places.{number}"] = np.concatenate([np.empty(0, np.int64), *places])
-    made: Arrays = arrays
-    return made, {"count": len(table)}
+    strings = [each for file in files for each in file]
+    table = table_from([pa.array([], pa.large_string()), *strings])
+    places = table.find_many(pa.chunked_array(strings, pa.large_string()))  # at once: a search hashes the whole table
+    ends = np.cumsum([sum(map(len, file)) for file in files])
+    of_files = {f"places.{number}": own for number, own in enumerate(np.split(places, ends[:-1]))}
+    return {"ends": table.offsets[1:], "bytes": table.data, **of_files}, {"count": len(table)}

@@ -36,7 +36,7 @@ TOTALS = {
 def sort(folder: Path, arguments: dict[str, Any]) -> Iterator[Made]:
     """Sort the events that all files have for a part."""
     job, part = open_ingest(folder), arguments["part"]
-    with job.workbench(f"sort.{part}") as (bench, scratch), ArrayFolder(scratch / "arrays") as arrays:
+    with job.workbench(f"sort.{part}") as (bench, scratch), ArrayFolder(scratch / "arrays", durable=False) as arrays:
         files = (made_by(folder, name) for name in arguments["scattered"])
         rows = (each for file in files for each in packed_rows_of(file, f"rows.{part}", job.record))
         with registered(bench, "events", rows, job.record):
@@ -48,7 +48,7 @@ def sort(folder: Path, arguments: dict[str, Any]) -> Iterator[Made]:
 def take(folder: Path, arguments: dict[str, Any]) -> Iterator[Made]:
     """The events of a file that is said to be in order. Refuses one that isn't."""
     job, number = open_ingest(folder), arguments["file"]
-    with job.scratch(f"take.{number}") as scratch, ArrayFolder(scratch / "arrays") as arrays:
+    with job.scratch(f"take.{number}") as scratch, ArrayFolder(scratch / "arrays", durable=False) as arrays:
         built = write_sorted_events(_in_order(job, number), arrays, job.shape, scratch)
         yield _described(job, arrays, built)
 
