@@ -264,14 +264,15 @@ def test_from_the_command_line(tmp_path: Path, gtea: Any) -> None:
     made = gtea(*words, "--out", tmp_path / "s", "--on", "local:1", "--memory", "400MB")
     assert made.code == 0
     assert content(tmp_path / "s")["v000001/event_time.bin"] == content(tmp_path / "one")["v000001/event_time.bin"]
-    for more, message in [
+    refused: list[tuple[list[Any], str]] = [
         (["--sorted-parts"], "--parts, --work, --sorted-parts: only go with --on. Leave them out."),
         (["--on", "local:1", "--max-degree", 5], "--on: goes without --query, --nodes, --min-events-per-edge"),
         (["--on", "local:1", "--sorted-parts", "--parts", 2], "--sorted-parts: each file is a part (got --parts, too)"),
-    ]:
-        refused = gtea(*words, "--out", tmp_path / "other", *more)
-        assert refused.code == 2
-        assert message in refused.err
+    ]
+    for more, message in refused:
+        answer = gtea(*words, "--out", tmp_path / "other", *more)
+        assert answer.code == 2
+        assert message in answer.err
 
 
 def in_order(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:
