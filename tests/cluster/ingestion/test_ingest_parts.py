@@ -67,7 +67,7 @@ def both(
     return one, other
 
 
-@hypothesis.settings(max_examples=12, phases=QUICK)
+@hypothesis.settings(max_examples=8, phases=QUICK)
 @hypothesis.given(
     rows_of(TIMES), st.integers(1, 5), st.booleans(), st.sampled_from(["error", "skip", "quarantine"]),
     st.booleans(), st.sampled_from(["drop", "keep"]),
@@ -81,7 +81,7 @@ def test_text_bad_rows_duplicates_and_mixed_units(
     assert one == other
 
 
-@hypothesis.settings(max_examples=8, phases=QUICK)
+@hypothesis.settings(max_examples=5, phases=QUICK)
 @hypothesis.given(rows_of(PLAIN_TIMES), st.integers(1, 5), st.booleans())
 def test_ties_keep_the_order_of_the_input(tmp_path_factory: Any, files: Any, parts: int, plain: bool) -> None:
     """With and without anything that tells equal events apart."""
@@ -264,14 +264,15 @@ def test_from_the_command_line(tmp_path: Path, gtea: Any) -> None:
     made = gtea(*words, "--out", tmp_path / "s", "--on", "local:1", "--memory", "400MB")
     assert made.code == 0
     assert content(tmp_path / "s")["v000001/event_time.bin"] == content(tmp_path / "one")["v000001/event_time.bin"]
-    for more, message in [
+    refused: list[tuple[list[Any], str]] = [
         (["--sorted-parts"], "--parts, --work, --sorted-parts: only go with --on. Leave them out."),
         (["--on", "local:1", "--max-degree", 5], "--on: goes without --query, --nodes, --min-events-per-edge"),
         (["--on", "local:1", "--sorted-parts", "--parts", 2], "--sorted-parts: each file is a part (got --parts, too)"),
-    ]:
-        refused = gtea(*words, "--out", tmp_path / "other", *more)
-        assert refused.code == 2
-        assert message in refused.err
+    ]
+    for more, message in refused:
+        answer = gtea(*words, "--out", tmp_path / "other", *more)
+        assert answer.code == 2
+        assert message in answer.err
 
 
 def in_order(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:
@@ -283,7 +284,7 @@ def in_order(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:
     return sorted(rows, key=lambda row: (*sorted([rank(row[0]), rank(row[1])]), int(row[2])))
 
 
-@hypothesis.settings(max_examples=6, phases=QUICK)
+@hypothesis.settings(max_examples=4, phases=QUICK)
 @hypothesis.given(rows_of(PLAIN_TIMES), st.integers(1, 3))
 def test_sorted_parts_are_taken_as_they_are(tmp_path_factory: Any, files: Any, num_files: int) -> None:
     folder = tmp_path_factory.mktemp("ingest")
