@@ -50,6 +50,17 @@ def test_what_it_prints_and_that_train_takes_what_it_found(
         assert Path(path).exists()
 
 
+def test_trees_are_fitted_at_once_and_have_one_metric(gtea: Run, words: list[str], tmp_path: Path) -> None:
+    """So they have no epochs to choose from."""
+    space = tmp_path / "space.toml"
+    space.write_text("[features]\nrecency = [true, false]\n")
+    outcome = gtea(*words, "--variant", "tree", "--space", space, "--search", "grid", "--final", "--json")
+    assert outcome.code == 0, outcome.err
+    result = json.loads(outcome.out)
+    assert [len(trial["curve"]) for trial in result["top"]] == [1, 1]
+    assert (tmp_path / "t" / "model" / "model.safetensors").exists()
+
+
 def test_final_trains_the_best_and_judges_it(gtea: Run, words: list[str], tmp_path: Path) -> None:
     outcome = gtea(*words, "--trials", 1, "--final")
     assert outcome.code == 0, outcome.err

@@ -36,7 +36,7 @@ class TrialCurve:
     """What came of a training: enough to say what became of the trial once the earlier ones are known."""
 
     curve: list[float]
-    """The validation metric after each epoch, maybe beyond the one at which the trial is pruned."""
+    """The validation metric after each epoch, maybe beyond the one at which the trial is pruned; one for trees."""
     seconds: float
     failed: str | None = None
     """Why it failed."""
@@ -62,24 +62,27 @@ class TrialRun:
         except UsageError as error:  # each value is valid, but the combination is not
             return TrialCurve([], _since(start), str(error))
         try:
-            self._train(request, listener)
+            found = self._train(request, listener)
         except DivergenceError as error:
             return TrialCurve(self._curve(), _since(start), str(error))
-        return TrialCurve(self._curve(), _since(start))
+        return TrialCurve(self._curve() or found, _since(start))
 
-    def _train(self, request: TrainingRequest, listener: TrainingListener) -> None:
+    def _train(self, request: TrainingRequest, listener: TrainingListener) -> list[float]:
+        """Train, and return the metric of a model that is fitted at once: it records no epochs."""
+
         def on_report(report: TrainingReport) -> None:
             listener(report)
             if report.row is not None and self._is_pruned(request):
                 raise _PrunedError
 
         if self._is_pruned(request):
-            return  # killed after the last epoch was recorded but before the trial was pruned
+            return []  # killed after the last epoch was recorded but before the trial was pruned
         task: Task[Any] = request.once(self.folder)
         try:
-            train_for_validation(task, on_report, resume=(self.folder / RUN).exists())
+            progress = train_for_validation(task, on_report, resume=(self.folder / RUN).exists())
         except _PrunedError:
-            return
+            return []
+        return [progress.best_metric]
 
     def _is_pruned(self, request: TrainingRequest) -> bool:
         """Whether the rule prunes. Metrics are read from disk, which includes epochs before a kill."""
