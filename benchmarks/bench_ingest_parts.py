@@ -68,14 +68,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         store = ingest(files, out=out, overwrite=True, memory=options.memory, **given)
     else:
         pool = MeasuredPool(options.workers)
-<<<<<<< HEAD
-        store = ingest_on(pool, files, out=out, overwrite=True, memory=options.memory, parts=options.run, **given)
-        measured = pool.measured
-=======
         made = ingest_on(pool, files, out=out, overwrite=True, memory=options.memory, parts=options.run, **given)
         assert made is not None, "a pool ends its own work"
         store, measured = made, pool.measured
->>>>>>> ranges
     return {**measured, "digest": store.digest}
 
 
