@@ -55,6 +55,7 @@ def command(
     The reason is the effect of removal: for each counterparty, the score if the two had never dealt with each other,
     everything that follows from it included. It is the score of a store ingested without these rows, exactly.
 
+    \b
       gtea explain payments.model payments.store a0042
       gtea explain payments.model payments.store a0042 --as-of 2024-03-01 --json
       gtea explain payments.model payments.store a0042 --html case.html

@@ -2,7 +2,7 @@
 
 1. Class weights of the loss are undone (``gtea.tasks.priors``): they make rare classes look frequent.
 2. The probabilities are calibrated on the validation part (``gtea.tasks.calibration``).
-3. A small share of doubt is mixed in, where the model is to be used at a later time than it could be judged by: odds of
+3. A small share of doubt is mixed in, where the model is used at a later time than it was evaluated at: odds of
    a million to one are right for a month, and then habits change.
 4. If the labels were sampled, the class shares are corrected to those of the population (``--prevalence``).
 
