@@ -173,3 +173,19 @@ def test_small_whole_numbers_count_steps(name: str, values: list[str], steps: bo
 def test_the_class_to_look_for_may_say_so(classes: list[str], found: tuple[str, str] | None) -> None:
     accounts = ColumnSample("account", [f"A{row}" for row in range(60)])
     assert suspicious_class([accounts, ColumnSample("label", [*classes, None] * 15)]) == found
+
+
+@pytest.mark.parametrize(
+    "values",
+    [["8,04", "-131,5", "7"], ["1.234,50", "12,00"], ["1,234.56", "99.5"], ["1 234,5", "3,25"], ["12'345", "6"]],
+)
+def test_numbers_that_are_written_otherwise_are_named(values: list[str]) -> None:
+    column = ColumnSample("amount", [values[row % len(values)] for row in range(400)])
+    found = guess_roles([column], {})
+    assert not found.features
+    assert found.ignored["amount"].startswith("has numbers with commas")
+
+
+@pytest.mark.parametrize("values", [["8.04", "-131.5"], ["1,2,3", "4"], ["a,5", "1,5"], ["CASH", "WIRE"]])
+def test_other_columns_have_no_such_numbers(values: list[str]) -> None:
+    assert not ColumnSample("amount", values).has_foreign_numbers

@@ -120,6 +120,8 @@ def command(
 
     if on is not None and folds is None:
         raise UsageError("--on: goes with --folds. Leave it out.")
+    if folds is not None and folds < 3:
+        raise UsageError(f"--folds: must be at least 3: one validates and one tests (got {folds}). Try 5.")
     if folds is not None and given("split_by"):
         raise UsageError("--split, --folds: folds are drawn at random. Give one of them.")
     if on is None and work is not None:

@@ -189,6 +189,8 @@ def _why_ignored(column: ColumnSample) -> str | None:
         return "counts the rows" if column.kind == "integer" and _counts(column) else None
     if column.kind == "time":
         return "is a second time"
+    if column.has_foreign_numbers:
+        return "has numbers with commas, or with signs between thousands; write them like 1234.56 to use them"
     rows = sum(1 for value in column.values if value is not None)
     if column.num_distinct > _MOST_CATEGORIES or column.num_distinct * _ROWS_PER_CATEGORY > rows:
         return "is text with many different values"

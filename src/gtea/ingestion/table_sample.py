@@ -22,6 +22,7 @@ Kind = Literal["time", "integer", "number", "text", "empty"]
 _NUM_ROWS = 2_000
 _DATE = re.compile(r"\s*\d{4}[-/]\d{1,2}[-/]\d{1,2}([T ]\d{1,2}:\d{2}.*)?\s*")
 _INTEGER = re.compile(r"\s*[+-]?\d{1,18}\s*")
+_FOREIGN_NUMBER = re.compile(r"\s*[+-]?(\d+|\d{1,3}([. ']\d{3})+),\d+\s*|\s*[+-]?\d{1,3}([, ']\d{3})+(\.\d+)?\s*")
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 
 
@@ -45,6 +46,15 @@ class ColumnSample:
     def is_numeric(self) -> bool:
         """Whether all values are numbers."""
         return self.kind in ("integer", "number")
+
+    @cached_property
+    def has_foreign_numbers(self) -> bool:
+        """Whether all values are numbers, and some have a decimal comma or signs between thousands."""
+        values = [value for value in self.values if value is not None]
+        foreign = [_FOREIGN_NUMBER.fullmatch(value) is not None for value in values]
+        return any(foreign) and all(
+            found or _NUMBER.fullmatch(value) for found, value in zip(foreign, values, strict=True)
+        )
 
     @cached_property
     def num_distinct(self) -> int:
