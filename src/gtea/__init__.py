@@ -12,7 +12,12 @@ edge is a single event.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
+
+# Read at the first product of matrices. Without it, MKL's results depend on where in memory a matrix lies, on some
+# processors: the same rows would get other last bits in another process or part.
+os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 if TYPE_CHECKING:
     from gtea.estimators.classifier import GTEAClassifier

@@ -142,7 +142,7 @@ def test_of_pairs_the_threshold_decides(make_store: Callable[..., Store]) -> Non
     ("part", "content", "message"),
     [
         ("calibration", {**CALIBRATION3, "class_weights": [1.0]}, r"calibration\.class_weights must have 3 numbers"),
-        ("calibration", {}, "calibration must be an object of shares, class_weights, calibration, population"),
+        ("calibration", {}, "calibration must be an object of shares, class_weights, calibration, doubt, population"),
         ("thresholds", {"threshold": {"value": 2.0}}, "threshold must be null for more than two classes"),
     ],
 )
