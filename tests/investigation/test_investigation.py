@@ -130,6 +130,14 @@ def test_other_labels_train_another_model(request_of: InvestigationRequest, tmp_
     assert again["model"]["labels"]["accounts"] == len(lines) - 6
 
 
+def test_the_split_that_is_asked_for_is_a_part_of_what_makes_the_model(request_of: InvestigationRequest) -> None:
+    asked = replace(request_of, split_by="random")
+    assert asked.model_inputs() != request_of.model_inputs()
+    assert "--split random" in asked.commands(unlabelled=False)[1]
+    assert "--split" not in request_of.commands(unlabelled=False)[1]
+    assert investigate(replace(asked, top=1))["model"]["split"]["split"] == "random"
+
+
 def test_a_killed_training_goes_on(
     request_of: InvestigationRequest, tables: Tables, done: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ import click
 from gtea.cli.bars import progress_bar
 from gtea.cli.output import bad_rows_option, given, json_option, names_option, print_unknown, print_warnings
 from gtea.cli.terminal import ask, cell, print_json, say
-from gtea.cli.train import device_option, print_left_out, result_lines
+from gtea.cli.train import device_option, print_left_out, result_lines, split_option
 from gtea.errors import UsageError
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ _NOTHING_FITS: dict[Role, str] = {
 )
 @click.option("--budget", metavar="N", type=int, help="Set the threshold so that N accounts are alerts.")
 @click.option("--precision", metavar="P", type=float, help="Set the threshold so that this share of alerts is right.")
+@split_option
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the training; repeatable.")
 @click.option("--top", default=200, show_default=True, metavar="N", help="How many accounts get a page of the report.")
 @click.option("--retrain", is_flag=True, help="Train a new model, even if labels, columns and settings are the same.")

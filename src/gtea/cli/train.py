@@ -36,7 +36,7 @@ split_option = click.option(
     type=click.Choice(["auto", "time", "random"]),
     default="auto",
     show_default=True,
-    help="Nodes: how accounts are split; auto: by time, or at random where nearly all accounts begin at once.",
+    help="How accounts are split; auto: by time, or at random where nearly all accounts begin at once.",
 )
 _VARIANTS = (
     "hybrid (default): GTEA and boosted trees; gtea-l, gtea-l+t, gtea-tx, gtea-tx+t or gtea-he: GTEA alone; "

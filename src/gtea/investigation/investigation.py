@@ -42,6 +42,7 @@ from gtea.store.schema import EventColumns, Schema
 from gtea.store.store import Store
 from gtea.store.time_units import TimeUnit
 from gtea.tasks.decision_options import DecisionOptions
+from gtea.tasks.split_choice import SplitBy
 from gtea.training import run_record
 from gtea.training.loop import TrainingListener, no_report
 from gtea.training.request import NodeRequest, result_of, run_once
@@ -101,6 +102,7 @@ class InvestigationRequest:
     """The unit of numeric times."""
     positive: str | None = None
     decisions: DecisionOptions = field(default_factory=DecisionOptions)
+    split_by: SplitBy = "auto"
     settings: tuple[str, ...] = ()
     bad_rows: BadRows = "error"
     retrain: bool = False
@@ -116,6 +118,7 @@ class InvestigationRequest:
             "time_unit": self.time_unit,
             "positive": self.positive,
             "decisions": asdict(self.decisions),
+            "split_by": self.split_by,
             "settings": list(self.settings),
         }
         return dict(json.loads(json.dumps(inputs)))
@@ -140,6 +143,7 @@ class InvestigationRequest:
         trained = [
             *("gtea", "train", str(out / _STORE), "--labels", str(self.labels), "--unknown", "skip"),
             *(word for name, value in options.items() if value is not None for word in (f"--{name}", str(value))),
+            *(() if self.split_by == "auto" else ("--split", self.split_by)),
             *(word for setting in self.settings for word in ("--set", setting)),
             *("--out", str(out / _MODEL)),
         ]
@@ -244,6 +248,7 @@ def _model(request: InvestigationRequest, store: Store, listener: TrainingListen
         request.labels,
         settings=request.settings,
         positive=request.positive,
+        split_by=request.split_by,
         unknown="skip",
         device=request.device,
         decisions=request.decisions,
