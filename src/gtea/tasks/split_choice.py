@@ -45,7 +45,7 @@ def choose_split(
     own_fractions = tuple(fractions) != FRACTIONS
     if by == "random":
         if own_fractions:
-            raise UsageError("split.fractions: are those of a split by time. Leave them out, or --split random.")
+            raise UsageError("split.fractions: are those of a split by time. Leave out these or --split random.")
         return _at_random(labels, store, seed, as_of, "")
     if by == "time" or own_fractions:
         return temporal_split(labels, store, fractions=fractions, as_of=as_of)
