@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --disable-pip-version-check
 # Two test processes: more only fight over the cores that torch and DuckDB already use.
 PYTEST_ARGS ?= -n 2
+# Their threads outnumber the cores. Those that wait must not spin, also where torch is loaded before gtea.
+test: export OMP_WAIT_POLICY = PASSIVE
 
 .PHONY: help setup demo test check format bench fuzz docs clean
 

@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING
 # Read at the first product of matrices. Without it, MKL's results depend on where in memory a matrix lies, on some
 # processors: the same rows would get other last bits in another process or part.
 os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
+# Read when torch or scikit-learn is loaded. Threads that wait must not spin: on a busy machine that takes several times
+# the processor time of the work itself.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 if TYPE_CHECKING:
     from gtea.estimators.classifier import GTEAClassifier

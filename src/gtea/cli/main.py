@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import logging
-import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -101,9 +100,6 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
-    # Read when torch is loaded. Threads that wait must not spin: on a busy machine that takes several times the
-    # processor time of the work itself.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     warnings.formatwarning = warning_text
