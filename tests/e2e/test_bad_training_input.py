@@ -121,7 +121,7 @@ def test_labels_that_can_not_train(gtea: Run, world: World, tmp_path: Path, text
         (["--as-of", "2024-01-01"], 2, "as_of: this store counts steps, not dates"),
         (["--as-of", "yesterday"], 2, "as_of: must be a number or an ISO 8601 date (got 'yesterday'). Try 2024-01-31"),
         (["--folds", "16"], 3, "labels: 16 folds need at least 16 accounts of each of two classes (got 'bad': 15,"),
-        (["--folds", "2"], 2, "must be at least 3, to train, validate and test on different folds (got 2). Try 5."),
+        (["--folds", "2"], 2, "--folds: must be at least 3: one validates and one tests (got 2). Try 5."),
         (["--config", "c.toml"], 2, "unknown key 'train.learning' in c.toml."),
         (["--set", "model.d_nod=8"], 2, "unknown key 'model.d_nod' in --set model.d_nod. Did you mean 'model.d_node'?"),
         (["--set", "features.nodes=given"], 5, "node features: the store has no node table. Ingest with --nodes, or"),

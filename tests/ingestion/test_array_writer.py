@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import time
 from pathlib import Path
 
 import numpy as np
@@ -32,10 +33,14 @@ def test_what_is_written_is_described_and_read(tmp_path: Path) -> None:
         assert (each["bytes"], each["sha256"]) == (len(content), hashlib.sha256(content).hexdigest())
 
 
-def test_a_failure_lets_go_of_the_files(tmp_path: Path) -> None:
+@pytest.mark.parametrize("finishing", [False, True])
+def test_a_failure_lets_go_of_the_files(tmp_path: Path, finishing: bool) -> None:
     with contextlib.suppress(KeyError), ArrayFolder(tmp_path / "v") as arrays:
         writer = arrays.open("event_time")
         writer.write(np.arange(5))
+        if finishing:  # behind something that takes long, so that it has not begun when it is cancelled
+            arrays._worker.do(time.sleep, 0.2)
+            arrays.finish_open()
         raise KeyError
     assert writer._stream.closed
     with pytest.raises(FileExistsError):

@@ -108,14 +108,17 @@ class ArrayFolder:
         self._worker = _WriterThread()
         self._open: dict[str, ArrayWriter] = {}
         self._closed: dict[str, Future[dict[str, Any]]] = {}
+        self._writers: list[ArrayWriter] = []
         folder.mkdir()
 
     def open(self, name: str, width: int | None = None) -> ArrayWriter:
         """Start an array. ``width`` is the length of a row, or None for a one-dimensional array."""
         suffix = next((suffix for suffix in STRING_TABLE if name.endswith(suffix) and name not in DTYPES), "")
         dtype = STRING_TABLE[suffix] if suffix else DTYPES[name]
-        self._open[name] = ArrayWriter(self.folder / f"{name}.bin", dtype, width, self._worker, durable=self._durable)
-        return self._open[name]
+        writer = ArrayWriter(self.folder / f"{name}.bin", dtype, width, self._worker, durable=self._durable)
+        self._writers.append(writer)
+        self._open[name] = writer
+        return writer
 
     def write(self, name: str, rows: NDArray[Any]) -> None:
         """Write a whole array."""
@@ -148,7 +151,7 @@ class ArrayFolder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._worker.stop()
-        for writer in self._open.values():
+        for writer in self._writers:  # those too whose end was to come in the background: it has been cancelled
             with contextlib.suppress(OSError):  # on a full disk the last flush may fail, too
                 writer.abandon()
 
