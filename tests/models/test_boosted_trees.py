@@ -75,6 +75,21 @@ def test_strong_trees_are_those_of_scikit_learn_with_other_settings(num_classes:
     assert len(cast(torch.Tensor, forest.tree_root)) == 200 * (1 if num_classes == 2 else num_classes)
 
 
+@pytest.mark.parametrize("num_classes", [2, 3])
+def test_a_mean_of_forests_has_the_mean_of_their_logits(num_classes: int) -> None:
+    rows, targets, weights = examples(num_classes)
+    forests = [grown(BoostedTrees(5, num_classes, seed, STRONG), rows, targets, weights) for seed in range(3)]
+    forests[1].fit(torch.from_numpy(rows[:200]), torch.from_numpy(targets[:200]), torch.from_numpy(weights[:200]))
+    others = torch.from_numpy(examples(num_classes, 500, seed=1)[0])
+    expected = torch.stack([forest(others) for forest in forests]).mean(dim=0)
+    mean = BoostedTrees(5, num_classes, seed=0)
+    mean.take_mean(forests)
+    torch.testing.assert_close(mean(others), expected)
+    loaded = BoostedTrees(5, num_classes, seed=0)
+    loaded.load_state_dict(load(save(mean.state_dict())))
+    torch.testing.assert_close(loaded(others), expected)
+
+
 def test_twenty_labels_are_enough_for_strong_trees_to_learn_something() -> None:
     """Leaves of 20 examples would allow no split at all."""
     rows, targets, weights = examples(2, 20)

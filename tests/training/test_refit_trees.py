@@ -13,6 +13,7 @@ import torch
 from tests.training.conftest import QUICK, Payments
 
 from gtea.config import RunConfig, with_settings
+from gtea.features.labels_of_other_times import LabelsOfOtherTimes
 from gtea.models.boosted_trees import STRONG, BoostedTrees
 from gtea.models.model_folder import SavedModel
 from gtea.models.registry import default_config, model_config
@@ -61,17 +62,25 @@ def test_only_the_trees_and_the_neighbour_labels_change(run_of: Make) -> None:
     assert {**before, "neighbour_labels": None} == {**after, "neighbour_labels": None}
 
 
-def test_the_trees_are_those_of_both_parts_as_of_the_later_cut(run_of: Make) -> None:
-    """Against trees that are fitted here, by hand."""
+def test_the_trees_are_those_of_both_parts_as_of_both_later_cuts(run_of: Make) -> None:
+    """Against trees that are fitted here, by hand. Labels of accounts that appeared with one are hidden from it."""
     _, again, run = both(run_of, "hybrid")
     split, labels = run.split, run.labels
-    assert split.validation.as_of > split.train.as_of
+    assert split.test is not None
+    assert split.train.as_of < split.validation.as_of < split.test.as_of
     index = np.concatenate([split.train.index, split.validation.index])
+    nodes, targets = labels.nodes[index], labels.targets[index]
     model = NodeModel(again, torch.device("cpu"))
-    rows = NodeRows(run.store.as_of(split.validation.as_of), model.preprocessing).batch(labels.nodes[index])
-    trees = BoostedTrees(rows.shape[1], len(labels.classes), run.config.train.seed, STRONG)
-    trees.fit(rows, torch.from_numpy(labels.targets[index]), torch.ones(len(index)))
-    for name, buffer in trees.state_dict().items():
+    fitted = []
+    for cut in (split.validation.as_of, split.test.as_of):
+        view = run.store.as_of(cut)
+        shares = LabelsOfOtherTimes(view, nodes, targets, labels.classes)
+        rows = NodeRows(view, model.preprocessing, shares=shares).batch(nodes)
+        trees = BoostedTrees(rows.shape[1], len(labels.classes), run.config.train.seed, STRONG)
+        trees.fit(rows, torch.from_numpy(targets), torch.ones(len(index)))
+        fitted.append(trees)
+    fitted[0].take_mean(fitted)
+    for name, buffer in fitted[0].state_dict().items():
         assert torch.equal(buffer, again.weights[f"wide_tree.{name}"]), name
 
 
@@ -99,9 +108,9 @@ def test_class_weights_are_those_of_the_first_fit(run_of: Make) -> None:
     index = run.split.train.index
     counts = np.bincount(run.labels.targets[index])
     assert again.calibration["class_weights"] == pytest.approx(counts.sum() / (2 * counts), rel=1e-6)
-    whole = run.with_validation()
-    assert whole.class_weights is not None
-    assert whole.class_weights.tolist() == pytest.approx(again.calibration["class_weights"])
+    for whole in run.with_validation():
+        assert whole.class_weights is not None
+        assert whole.class_weights.tolist() == pytest.approx(again.calibration["class_weights"])
 
 
 def test_models_without_trees_are_fitted_once(run_of: Make) -> None:

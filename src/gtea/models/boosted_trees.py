@@ -11,6 +11,7 @@ plain arrays here: saved as tensors, checked when loaded, and evaluated by a sma
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from torch import Tensor, nn
 
 from gtea.errors import ModelError
-from gtea.models.tree_sums import TreeArrays, sum_leaves
+from gtea.models.tree_sums import TreeArrays, mean_of_forests, sum_leaves
 
 
 class TabularModel(nn.Module, ABC):
@@ -77,8 +78,11 @@ class BoostedTrees(TabularModel):
     def fit(self, rows: Tensor, targets: Tensor, weights: Tensor) -> None:
         """Fit the trees."""
         examples = rows.cpu().numpy(), targets.cpu().numpy().astype(np.int64), weights.double().cpu().numpy()
-        for name, array in _fit_trees(*examples, self._num_classes, self._seed, self._settings)._asdict().items():
-            setattr(self, name, torch.from_numpy(array))
+        self._set(_fit_trees(*examples, self._num_classes, self._seed, self._settings))
+
+    def take_mean(self, others: Sequence[BoostedTrees]) -> None:
+        """Answer with the mean of the logits of others, which were fitted to the same columns and classes."""
+        self._set(mean_of_forests([other._trees() for other in others]))
 
     def forward(self, rows: Tensor) -> Tensor:
         """Logits, [num_rows, num_classes]."""
@@ -86,6 +90,10 @@ class BoostedTrees(TabularModel):
         assert rows.dim() == 2, "one row per example"
         assert rows.shape[1] == self._d_in, "trees read as many columns as they were fitted to"
         return torch.from_numpy(sum_leaves(self._trees(), rows.double().cpu().numpy())).to(rows.device)
+
+    def _set(self, trees: TreeArrays) -> None:
+        for name, array in trees._asdict().items():
+            setattr(self, name, torch.from_numpy(array))
 
     def _trees(self) -> TreeArrays:
         return TreeArrays(*(getattr(self, name).cpu().numpy() for name in TreeArrays._fields))

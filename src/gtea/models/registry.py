@@ -26,6 +26,7 @@ from gtea.config import (
     require_one_of,
 )
 from gtea.errors import UsageError
+from gtea.features.node_features import Statistics
 from gtea.features.pair_statistics import PAIR_STATISTICS
 from gtea.features.preprocessing import Preprocessing
 from gtea.models.boosted_trees import STRONG, BoostedTrees, PairBoostedTrees
@@ -46,7 +47,6 @@ from gtea.sampling.tabular import NodeRows, PairRecency, PairRows
 from gtea.store.store import Store
 
 TaskKind = Literal["nodes", "links"]
-_Collate = Callable[[Store, int, Preprocessing, RunConfig], Collator | EventCollator]
 
 _WITH_TREES: tuple[Family, ...] = ("hybrid", "tree", "strong-tree")
 
@@ -84,6 +84,37 @@ class NodeBatches(Protocol):
         """The model's input for some nodes, which must be distinct."""
 
 
+class MakeNodeBatches(Protocol):
+    """Makes the batches of a store as of a cut."""
+
+    def __call__(
+        self,
+        store: Store,
+        cut: int,
+        preprocessing: Preprocessing,
+        config: RunConfig,
+        *,
+        shares: Statistics | None = None,
+    ) -> NodeBatches:
+        """The batches.
+
+        Args:
+            shares: What computes neighbour labels of the nodes; None reads them from the store.
+        """
+
+
+class _Collate(MakeNodeBatches, Protocol):
+    def __call__(
+        self,
+        store: Store,
+        cut: int,
+        preprocessing: Preprocessing,
+        config: RunConfig,
+        *,
+        shares: Statistics | None = None,
+    ) -> Collator | EventCollator: ...
+
+
 class PairBatches(Protocol):
     """Makes batches of pairs."""
 
@@ -102,7 +133,7 @@ class ModelEntry:
     None if the model only predicts links."""
     predictor: Callable[[ModelConfig, InputSpec, int], nn.Module]
     """Builds a network for link logits of pairs from the settings, the input sizes and a seed."""
-    node_batches: Callable[[Store, int, Preprocessing, RunConfig], NodeBatches]
+    node_batches: MakeNodeBatches
     """Makes the batches of a store as of a cut."""
     pair_batches: Callable[[Store, int, Preprocessing, RunConfig], PairBatches]
     fitted_in_epochs: bool = True
@@ -234,8 +265,10 @@ def _edgebank(config: ModelConfig, spec: InputSpec, seed: int) -> EdgeBank:
     return EdgeBank()
 
 
-def _node_rows(store: Store, cut: int, preprocessing: Preprocessing, config: RunConfig) -> NodeRows:
-    return NodeRows(store.as_of(cut), preprocessing)
+def _node_rows(
+    store: Store, cut: int, preprocessing: Preprocessing, config: RunConfig, *, shares: Statistics | None = None
+) -> NodeRows:
+    return NodeRows(store.as_of(cut), preprocessing, shares=shares)
 
 
 def _pair_rows(store: Store, cut: int, preprocessing: Preprocessing, config: RunConfig) -> PairRows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +45,22 @@ class TreeArrays(NamedTuple):
         """No trees: every class has logit 0."""
         nothing = {name: np.zeros(0, dtype) for name, dtype in TreeArrays.dtypes().items()}
         return TreeArrays(**{**nothing, "baseline": np.zeros(num_classes)})
+
+
+def mean_of_forests(forests: Sequence[TreeArrays]) -> TreeArrays:
+    """Trees whose sum is the mean of the sums of several forests: all of their trees, with smaller leaves."""
+    sizes = [len(forest.node_left) for forest in forests]
+    shifts = np.cumsum([0, *sizes[:-1]])
+    joined = {name: np.concatenate([getattr(each, name) for each in forests]) for name in TreeArrays._fields}
+    inner = joined["node_left"] >= 0
+    of_node = np.repeat(shifts, sizes)
+    return TreeArrays(**joined)._replace(
+        baseline=np.mean([forest.baseline for forest in forests], axis=0),
+        tree_root=np.concatenate([each.tree_root + shift for each, shift in zip(forests, shifts, strict=True)]),
+        node_left=np.where(inner, joined["node_left"] + of_node, -1),
+        node_right=np.where(inner, joined["node_right"] + of_node, joined["node_right"]),
+        node_value=joined["node_value"] / len(forests),
+    )
 
 
 @jit

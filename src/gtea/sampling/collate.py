@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gtea.config import RunConfig
 from gtea.errors import UsageError
 from gtea.features.event_features import EventEncoder
-from gtea.features.node_features import HeadInputs, NodeFeatures
+from gtea.features.node_features import HeadInputs, NodeFeatures, Statistics
 from gtea.features.preprocessing import Preprocessing
 from gtea.nn.batch import Batch, Histories
 from gtea.sampling.neighbours import NeighbourSampler, Strategy
@@ -40,15 +40,21 @@ class Collator:
         seed: int = 0,
         with_degrees: bool = False,
         with_tree_inputs: bool = False,
+        shares: Statistics | None = None,
     ) -> None:
+        """Prepare the batches of a view.
+
+        Args:
+            shares: What computes neighbour labels of the seeds; None reads them from the view.
+        """
         self.view = view
         self.preprocessing = preprocessing
         self.reader = HistoryReader(view, preprocessing, max_events)
         self._with_degrees = with_degrees
         self._sampler = NeighbourSampler(view, fanout, num_layers, strategy, seed)
         self._nodes = NodeFeatures(view, preprocessing.nodes)
-        self._head_inputs = HeadInputs(view, preprocessing.rank_inputs, preprocessing.neighbour_labels)
-        self._tree_inputs = NodeRows(view, preprocessing) if with_tree_inputs else None
+        self._head_inputs = HeadInputs(view, preprocessing.rank_inputs, preprocessing.neighbour_labels, shares)
+        self._tree_inputs = NodeRows(view, preprocessing, shares=shares) if with_tree_inputs else None
 
     def batch(self, seeds: NDArray[np.integer[Any]], epoch: int = 0) -> Batch:
         """The batch of some seeds, which must be distinct. Row i of the model's output belongs to seed i."""
@@ -79,6 +85,7 @@ def collator_for(
     *,
     with_degrees: bool = False,
     with_tree_inputs: bool = False,
+    shares: Statistics | None = None,
 ) -> Collator:
     """The collator of a store as of a cut, with the settings of a run."""
     return Collator(
@@ -91,6 +98,7 @@ def collator_for(
         seed=config.train.seed,
         with_degrees=with_degrees,
         with_tree_inputs=with_tree_inputs,
+        shares=shares,
     )
 
 

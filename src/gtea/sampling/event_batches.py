@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gtea.config import RunConfig
 from gtea.features.event_features import EventEncoder
-from gtea.features.node_features import HeadInputs, NodeFeatures
+from gtea.features.node_features import HeadInputs, NodeFeatures, Statistics
 from gtea.features.preprocessing import Preprocessing
 from gtea.nn.batch import EventBatch
 from gtea.runtime.jit import jit
@@ -43,7 +43,13 @@ class EventCollator:
         num_layers: int = 2,
         strategy: Strategy = "uniform",
         seed: int = 0,
+        shares: Statistics | None = None,
     ) -> None:
+        """Prepare the batches of a view.
+
+        Args:
+            shares: What computes neighbour labels of the seeds; None reads them from the view.
+        """
         self.view = view
         self._fanout = fanout
         self._num_layers = num_layers
@@ -54,7 +60,7 @@ class EventCollator:
         self._keys = np.zeros(0, dtype=np.uint64) if strategy == "recent" else keys_of_all(view.store)
         self._events = EventEncoder(view.store, preprocessing.events, preprocessing.times)
         self._nodes = NodeFeatures(view, preprocessing.nodes)
-        self._head_inputs = HeadInputs(view, preprocessing.rank_inputs, preprocessing.neighbour_labels)
+        self._head_inputs = HeadInputs(view, preprocessing.rank_inputs, preprocessing.neighbour_labels, shares)
 
     def batch(self, seeds: NDArray[np.integer[Any]], epoch: int = 0) -> EventBatch:
         """The batch of some seeds, all queried at the cut. Row i of the model's output belongs to seed i."""
@@ -89,7 +95,9 @@ class EventCollator:
         return torch.from_numpy(reached), torch.from_numpy(age), features
 
 
-def event_collator_for(store: Store, cut: int, preprocessing: Preprocessing, config: RunConfig) -> EventCollator:
+def event_collator_for(
+    store: Store, cut: int, preprocessing: Preprocessing, config: RunConfig, *, shares: Statistics | None = None
+) -> EventCollator:
     """The event collator of a store as of a cut, with the settings of a run."""
     return EventCollator(
         store.as_of(cut),
@@ -98,6 +106,7 @@ def event_collator_for(store: Store, cut: int, preprocessing: Preprocessing, con
         num_layers=config.model.num_layers,
         strategy=config.sampling.strategy,
         seed=config.train.seed,
+        shares=shares,
     )
 
 

@@ -27,6 +27,7 @@ from gtea.tasks.labels import Labels, class_counts
 
 FRACTIONS = (0.6, 0.2, 0.2)
 """Shares of train, validation and test, as in the paper."""
+_BY_TIME = "temporal"
 _NEVER = np.iinfo(np.int64).max
 
 
@@ -61,6 +62,11 @@ class Split:
     """The unit of the stored times."""
     instead: str = ""
     """Why accounts are split at random where a split by time is the rule."""
+
+    @property
+    def by_time(self) -> bool:
+        """Whether accounts are in the order of their first events, within and across parts."""
+        return self.name == _BY_TIME
 
     @property
     def parts(self) -> dict[str, Part]:
@@ -123,7 +129,7 @@ def temporal_split(
     left_out["label_known_after_its_part"] = len(index) - sum(len(piece) for piece in kept)
     _require_examples(kept, labels, "temporal split")
     train, validation, test = (_part(*each, labels, appeared) for each in zip(kept, cuts, strict=True))
-    return Split("temporal", train, validation, test, left_out, store.unit)
+    return Split(_BY_TIME, train, validation, test, left_out, store.unit)
 
 
 def stratified_folds(

@@ -15,6 +15,7 @@ import dataclasses
 import datetime as dt
 import json
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, Self, cast
@@ -27,7 +28,7 @@ from gtea.config import InputSpec, RunConfig
 from gtea.errors import ModelError
 from gtea.features.neighbour_labels import NeighbourLabels
 from gtea.features.preprocessing import Preprocessing, input_spec, preprocessing_for
-from gtea.models.boosted_trees import TabularModel
+from gtea.models.boosted_trees import BoostedTrees, TabularModel
 from gtea.models.hybrid import Hybrid
 from gtea.models.model_folder import SavedModel, load_model, parquet_file, save_model
 from gtea.models.registry import entry_of
@@ -87,8 +88,8 @@ class Task(Protocol[Network]):
     def objective(self, network: Network, preprocessing: Preprocessing) -> Objective[Any]:
         """The training objective of the network."""
 
-    def with_validation(self) -> Self:
-        """The same task, but the validation examples are training examples, too."""
+    def with_validation(self) -> Sequence[Self]:
+        """The same task, but the validation examples are training examples, too, as of one cut or several."""
 
     def evaluate(self, chosen: Fitted[Network], final: Fitted[Network]) -> Evaluation:
         """The validation and test parts, each as of its own cut. Fits the blend of a hybrid.
@@ -208,19 +209,33 @@ def _refit_trees(task: Task[Network], run: _Run[Network]) -> Fitted[Network]:
     A killed run does it again: it takes seconds.
     """
     started, (network, preprocessing) = time.monotonic(), run.fitted
-    if not isinstance(network, Hybrid | TabularModel):
+    if not _sets_of_trees(network):
         return run.fitted
-    again = task.with_validation()
+    tasks = task.with_validation()
     if preprocessing.neighbour_labels is not None:
-        preprocessing = replace(preprocessing, neighbour_labels=again.neighbour_labels())
+        preprocessing = replace(preprocessing, neighbour_labels=tasks[0].neighbour_labels())
+    fits = [copy.deepcopy(network) for _ in tasks]
+    for again, fitted in zip(tasks, fits, strict=True):
+        objective = again.objective(fitted, preprocessing)
+        if isinstance(fitted, Hybrid):
+            fitted.fit_trees(*objective.examples())
+        else:
+            _fit_at_once(fitted, objective)
     network = copy.deepcopy(network)
-    objective = again.objective(network, preprocessing)
-    if isinstance(network, Hybrid):
-        network.fit_trees(*objective.examples())
-    else:
-        _fit_at_once(network, objective)
+    for name, trees in _sets_of_trees(network).items():
+        trees.take_mean([_sets_of_trees(fitted)[name] for fitted in fits])
     run.seconds["trees again"] = round(time.monotonic() - started, 2)
     return Fitted(network, preprocessing)
+
+
+def _sets_of_trees(network: nn.Module) -> Mapping[str, BoostedTrees]:
+    match network:
+        case Hybrid():
+            return network.trees()
+        case BoostedTrees():
+            return {"trees": network}
+        case _:
+            return {}
 
 
 class _StepTimer:

@@ -95,10 +95,10 @@ class LinkTask:
 
         return Objective(make_batch, sizes, targets_of, loss_of, validate, examples)
 
-    def with_validation(self) -> LinkTask:
+    def with_validation(self) -> tuple[LinkTask]:
         """The same task, but the validation window is the last training window."""
         parts = (*self.split.train_parts, self.split.validation)
-        return replace(self, split=replace(self.split, train_parts=parts))
+        return (replace(self, split=replace(self.split, train_parts=parts)),)
 
     def evaluate(self, chosen: Fitted[nn.Module], final: Fitted[nn.Module]) -> Evaluation:
         """The metrics of each part, as of its own cut."""

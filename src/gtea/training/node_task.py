@@ -18,7 +18,9 @@ from torch.nn import functional
 
 from gtea.config import InputSpec, RunConfig
 from gtea.errors import UsageError
+from gtea.features.labels_of_other_times import LabelsOfOtherTimes
 from gtea.features.neighbour_labels import NeighbourLabels, neighbour_labels_of
+from gtea.features.node_features import Statistics
 from gtea.features.preprocessing import Preprocessing
 from gtea.models.blend import LATER, OTHER_SHARES, SAME_TIME, Trust
 from gtea.models.hybrid import EachModel, Hybrid
@@ -84,6 +86,14 @@ class NodeTask:
         part, labels = self.split.train.index, self.labels
         return neighbour_labels_of(self.store, labels.nodes[part], labels.targets[part], labels.classes)
 
+    def _label_shares(self, preprocessing: Preprocessing) -> Statistics | None:
+        """What computes neighbour labels of training accounts; None if nothing but their own label has to be hidden."""
+        if preprocessing.neighbour_labels is None or not self.split.by_time:
+            return None
+        train, labels = self.split.train, self.labels
+        nodes, targets = labels.nodes[train.index], labels.targets[train.index]
+        return LabelsOfOtherTimes(self.store.as_of(train.as_of), nodes, targets, labels.classes)
+
     def network(self, spec: InputSpec) -> nn.Module:
         """The configured model. Networks have the head of Eq. 8."""
         return build_classifier(self.config.model, spec, len(self.labels.classes), self.config.train.seed)
@@ -91,7 +101,8 @@ class NodeTask:
     def objective(self, network: nn.Module, preprocessing: Preprocessing) -> Objective[Any]:
         """Cross-entropy over the training accounts."""
         part = self.split.train.index
-        batches = _batches(self, preprocessing, self.split.train.as_of)
+        shares = self._label_shares(preprocessing)
+        batches = _batches(self, preprocessing, self.split.train.as_of, shares)
         nodes, targets = self.labels.nodes[part], torch.from_numpy(self.labels.targets[part])
         per_class = _class_weights(self)
         per_example = None if self.labels.weights is None else example_weights(self.labels.weights[part])
@@ -105,7 +116,7 @@ class NodeTask:
 
         def examples() -> Examples:
             items = np.arange(len(nodes))
-            rows = NodeRows(self.store.as_of(self.split.train.as_of), preprocessing).batch(nodes)
+            rows = NodeRows(self.store.as_of(self.split.train.as_of), preprocessing, shares=shares).batch(nodes)
             return Examples(rows, *targets_of(items))
 
         def loss_of(items: NDArray[np.int64], batch: Any) -> Tensor:
@@ -122,11 +133,20 @@ class NodeTask:
 
         return Objective(make_batch, (len(nodes),), targets_of, loss_of, validate, examples)
 
-    def with_validation(self) -> NodeTask:
-        """The same task, but the validation accounts are training accounts, too."""
-        split = replace(self.split, train=self.split.with_validation())
-        # With the same class weights, one correction undoes those of both fits.
-        return replace(self, split=split, class_weights=_class_weights(self))
+    def with_validation(self) -> tuple[NodeTask, ...]:
+        """The same task, but the validation accounts are training accounts, too: as of their cut, and of the test part.
+
+        Whoever scores knows all events until then. Accounts have shorter histories as of the first cut than what will
+        be scored, and longer ones as of the second.
+        """
+        whole, test = self.split.with_validation(), self.split.test
+        cuts = {whole.as_of} if test is None else {whole.as_of, test.as_of}
+        # With the same class weights, one correction undoes those of all fits.
+        weights = _class_weights(self)
+        return tuple(
+            replace(self, split=replace(self.split, train=replace(whole, as_of=cut)), class_weights=weights)
+            for cut in sorted(cuts)
+        )
 
     def evaluate(self, chosen: Fitted[nn.Module], final: Fitted[nn.Module]) -> Evaluation:
         """The metrics of each part, as of its own cut."""
@@ -214,8 +234,8 @@ def _class_weights(task: NodeTask) -> Tensor:
     return class_weights(labels.targets[part], weights, len(labels.classes), balanced=task.config.train.class_weights)
 
 
-def _batches(task: NodeTask, preprocessing: Preprocessing, cut: int) -> NodeBatches:
-    return entry_of(task.config.model).node_batches(task.store, cut, preprocessing, task.config)
+def _batches(task: NodeTask, preprocessing: Preprocessing, cut: int, shares: Statistics | None = None) -> NodeBatches:
+    return entry_of(task.config.model).node_batches(task.store, cut, preprocessing, task.config, shares=shares)
 
 
 def _scorer(task: NodeTask, network: nn.Module, preprocessing: Preprocessing, cut: int) -> NodeScorer:

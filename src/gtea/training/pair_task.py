@@ -92,11 +92,11 @@ class PairTask:
 
         return Objective(make_batch, (len(part),), targets_of, loss_of, validate, examples)
 
-    def with_validation(self) -> PairTask:
+    def with_validation(self) -> tuple[PairTask]:
         """The same task, but the validation pairs are training pairs, too."""
         split = replace(self.split, train=self.split.with_validation())
         # With the same class weights, one correction undoes those of both fits.
-        return replace(self, split=split, class_weights=_class_weights(self))
+        return (replace(self, split=split, class_weights=_class_weights(self)),)
 
     def evaluate(self, chosen: Fitted[nn.Module], final: Fitted[nn.Module]) -> Evaluation:
         """The metrics of the validation part."""
