@@ -97,8 +97,9 @@ def command(
     """Train a model on the labelled accounts of STORE, or on its links.
 
     Accounts are split by the time of their first event: the first 60 % train, the next 20 % validate, the last 20 %
-    test. Training sees the graph as of the end of its window, and nothing later. Where accounts have only just begun
-    by then, they are split at random instead, with one graph for all, and a warning says so.
+    test. Training sees the graph as of the end of its window, and nothing later; boosted trees are fitted again at the
+    end, with the graph as of the time of scoring and no label of the test part. Where accounts have only just begun
+    when training ends, they are split at random instead, with one graph for all, and a warning says so.
 
     \b
       gtea train payments.store --labels labels.csv --out payments.model

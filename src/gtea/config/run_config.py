@@ -109,9 +109,10 @@ class TrainConfig:
     class_weights: bool = True
     """Whether every class has the same total weight in the loss, however rare it is."""
     refit_trees: bool = False
-    """Whether boosted trees are fitted again to the training and validation examples together, as of the cut of the
-    validation part, after blend, calibration and threshold have been chosen on the validation part. Neighbour labels
-    then include those of the validation part. On by default for models with trees."""
+    """Whether boosted trees are fitted again to the training and validation examples together, after blend,
+    calibration and threshold have been chosen on the validation part: in a split by time once as of its cut and once as
+    of that of the test part, with the mean of both as the answer. Neighbour labels then include those of the validation
+    part. On by default for models with trees."""
     seed: int = 0
     """The seed of the initial weights, batches, neighbours, negatives and dropout."""
 

@@ -22,7 +22,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from torch import Tensor, nn
 
 from gtea.errors import ModelError
-from gtea.models.tree_sums import TreeArrays, mean_of_forests, sum_leaves
+from gtea.models.tree_sums import TreeArrays, mean_of_trees, sum_leaves
 
 
 class TabularModel(nn.Module, ABC):
@@ -82,7 +82,7 @@ class BoostedTrees(TabularModel):
 
     def take_mean(self, others: Sequence[BoostedTrees]) -> None:
         """Answer with the mean of the logits of others, which were fitted to the same columns and classes."""
-        self._set(mean_of_forests([other._trees() for other in others]))
+        self._set(mean_of_trees([other._trees() for other in others]))
 
     def forward(self, rows: Tensor) -> Tensor:
         """Logits, [num_rows, num_classes]."""

@@ -47,19 +47,19 @@ class TreeArrays(NamedTuple):
         return TreeArrays(**{**nothing, "baseline": np.zeros(num_classes)})
 
 
-def mean_of_forests(forests: Sequence[TreeArrays]) -> TreeArrays:
-    """Trees whose sum is the mean of the sums of several forests: all of their trees, with smaller leaves."""
-    sizes = [len(forest.node_left) for forest in forests]
+def mean_of_trees(sets: Sequence[TreeArrays]) -> TreeArrays:
+    """Trees whose sum is the mean of the sums of several sets of trees: all of them, with smaller leaves."""
+    sizes = [len(each.node_left) for each in sets]
     shifts = np.cumsum([0, *sizes[:-1]])
-    joined = {name: np.concatenate([getattr(each, name) for each in forests]) for name in TreeArrays._fields}
+    joined = {name: np.concatenate([getattr(each, name) for each in sets]) for name in TreeArrays._fields}
     inner = joined["node_left"] >= 0
     of_node = np.repeat(shifts, sizes)
     return TreeArrays(**joined)._replace(
-        baseline=np.mean([forest.baseline for forest in forests], axis=0),
-        tree_root=np.concatenate([each.tree_root + shift for each, shift in zip(forests, shifts, strict=True)]),
+        baseline=np.mean([each.baseline for each in sets], axis=0),
+        tree_root=np.concatenate([each.tree_root + shift for each, shift in zip(sets, shifts, strict=True)]),
         node_left=np.where(inner, joined["node_left"] + of_node, -1),
         node_right=np.where(inner, joined["node_right"] + of_node, joined["node_right"]),
-        node_value=joined["node_value"] / len(forests),
+        node_value=joined["node_value"] / len(sets),
     )
 
 

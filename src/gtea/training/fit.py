@@ -1,8 +1,9 @@
 """Train a task and save its model: fit the trees, train the network, fit the trees again, evaluate, save.
 
 Everything that has to be chosen is chosen on the validation part. With ``train.refit_trees``, trees are then fitted to
-the training and validation examples together, as of the later cut: they get more examples, and newer ones. The network
-is not trained again. Its epoch is the best of many on the validation part, and without one it could not be chosen.
+the training and validation examples together, as of the later cut or several: they get more examples, and newer ones.
+Trees of several cuts answer with the mean of their logits. The network is not trained again. Its epoch is the best of
+many on the validation part, and without one it could not be chosen.
 
 A killed run resumes to the same bytes. Batches and dropout are pure functions of the position in the run, fitted trees
 are kept in a file, and the network is kept in a checkpoint.
