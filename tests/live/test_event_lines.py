@@ -43,6 +43,14 @@ def test_json_lines() -> None:
     assert bad[4].text == "\\xff\\xfe"
 
 
+def test_a_name_that_comes_twice_is_no_event() -> None:
+    twice = b'{"src": "a", "src": "c", "dst": "b", "time": 5, "amount": 1}'
+    rows, bad = lines_of().read([(1, twice), (2, b'{"more": {"x": 1, "\\ud800": 2, "\\ud800": 3}}')])
+    assert rows == []
+    assert [line.reason.partition(": ")[0] for line in bad] == ["column 'src'", "column '\\\\xed\\\\xa0\\\\x80'"]
+    assert all("must be given once" in line.reason for line in bad)
+
+
 def test_csv_lines() -> None:
     lines = lines_of()
     rows, bad = lines.read(numbered(b"\xef\xbb\xbftime,src,dst,amount,kind,more\r", b'7,"a,b",c,2,x,y\r', b"1,2"))

@@ -111,6 +111,33 @@ def test_changes_say_what_happened() -> None:
     assert len(scorer.update(frame_of([]).cast(frame_of(rows).schema))) == 0
 
 
+def test_an_update_computes_what_is_read_with_it_and_some_in_turn() -> None:
+    generator = np.random.default_rng(14)
+    rows = rows_at(generator, 60, NAMES, 100, 130, 2)
+    store = store_of_rows(rows, directed=False)
+    model = random_model(store, generator, "hybrid", nodes=("statistics",), recency=False, num_layers=2)
+    event = ("b", "d", 140, 3.0, "card")
+    pending = []
+    for options in (
+        {},
+        {"most": 0},
+        {"most": 0, "also": ["f", "nobody knows"]},
+        {"most": 0, "in_turn": 4},
+        {"most": 300},
+    ):
+        scorer = LiveScorer(model, store, allow_any_date=True)
+        record = scorer.reader.record(dict(zip(["src", "dst", "time", "amount", "kind"], event, strict=True)))
+        changes = scorer.update_records([record], **options)
+        assert {"b", "d"} <= set(changes.accounts)
+        pending.append(scorer.pending)
+        anew = scored_anew(model, [*rows, event], directed=False, loops=True)
+        for account, score in zip(changes.accounts, changes.new, strict=True):
+            assert abs(score - anew[account]) <= 1e-6
+    assert pending[0] == pending[4] == 0 < pending[1]
+    assert pending[2] == pending[1] - 1
+    assert pending[1] - 4 <= pending[3] <= pending[1] - 2  # the ends of the event may be among the four
+
+
 def test_what_is_refused() -> None:
     generator = np.random.default_rng(13)
     store = store_of_rows(rows_at(generator, 40, NAMES, 100, 130, 2), directed=False)

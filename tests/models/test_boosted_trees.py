@@ -108,6 +108,19 @@ def test_of_pairs_it_gives_one_logit() -> None:
     assert ((logits > 0).numpy() == targets).mean() > 0.9
 
 
+def test_what_is_fitted_or_loaded_anew_is_what_answers() -> None:
+    rows = torch.randn(200, 3, generator=torch.Generator().manual_seed(0))
+    models = [BoostedTrees(3, 2, seed=0) for _ in range(2)]
+    for model, target in zip(models, (rows[:, 0] > 0, rows[:, 1] > 0), strict=True):
+        model.fit(rows, target.long(), torch.ones(200))
+    first, second = (model(rows) for model in models)
+    assert not torch.equal(first, second)
+    models[0].load_state_dict(models[1].state_dict())
+    assert torch.equal(models[0](rows), second)
+    models[0].fit(rows, (rows[:, 0] > 0).long(), torch.ones(200))
+    assert torch.equal(models[0](rows), first)
+
+
 def test_a_class_that_training_lacks_has_probability_zero() -> None:
     rows, targets, weights = examples(2)
     forest = grown(BoostedTrees(5, 4, seed=0), rows, np.array([1, 3])[targets], weights)

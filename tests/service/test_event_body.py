@@ -29,6 +29,7 @@ def send(served: Served, body: bytes, **headers: str) -> Any:
         (b"nonsense", "must be a JSON object"),
         (b"[1]", "must be a JSON object"),
         (b'{"src": "b"}', "column 'dst': must be given"),
+        (b'{"src": "b", "src": "c", "dst": "d", "time": 150, "amount": 1}', "column 'src': must be given once"),
         (b'{"src": "b", "dst": "d", "time": NaN, "amount": 1}', "must be a JSON object"),
         (b'{"src": "b", "dst": "d", "time": 150, "amount": 1e999}', "column 'amount'"),
         (b'{"src": "", "dst": "d", "time": 150, "amount": 1}', "column 'src'"),

@@ -15,12 +15,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.live.streams import NAMES, NEW, Row, rows_at, scored_anew
-from tests.service.conftest import Made, Served, until
+from tests.service.conftest import COLUMNS, Made, Served, until
 from tests.service.forked_servers import end
 
-from gtea.service.event_log import read_log
+from gtea.live.live_scorer import LiveScorer
+from gtea.service.event_log import Entry, EventLog, read_log
+from gtea.service.live_writer import LiveWriter
 from gtea.service.log_checkpoint_worker import fold
 from gtea.service.path_keys import path_key
+from gtea.service.published import Published
+from gtea.store.schema import Schema
 from gtea.store.store import Store
 
 KILLS = int(os.environ.get("GTEA_SERVE_KILLS", "4"))
@@ -74,6 +78,35 @@ def kept_amounts(made: Made) -> collections.Counter[float]:
     _, rows = read_log(made.folder / "store.serve", held, 1 << 60)
     amounts = [float(amount) for amount in store.arrays.event_features[:, 0]] + [row.features[0] for row in rows]
     return collections.Counter(amount for amount in amounts if amount >= FIRST_AMOUNT)
+
+
+def test_what_waits_together_is_computed_in_one_pass(
+    made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_MOST_WHILE_BUSY", "_SETTLED_WHILE_BUSY"):
+        monkeypatch.setattr(f"gtea.service.live_writer.{name}", 0)
+    store = Store.open(made.folder / "store")
+    scorer, log = LiveScorer(made.model, store), EventLog(tmp_path, Schema.from_json(store.manifest.schema))
+    shown = list[Published]()
+    writer = LiveWriter(scorer, log, 0, lambda published, _: shown.append(published), lambda *_: None)
+    sent: list[Row] = [("b", "d", 150, 3.0, "card"), ("new", "f", 151, 4.0, "cash")]
+    entries = [
+        Entry(str(i), b"", [scorer.reader.record(dict(zip(COLUMNS, row, strict=True)))]) for i, row in enumerate(sent)
+    ]
+    answers = [writer.submit(entry) for entry in entries]
+    reading = writer.read("h")
+    assert writer._cycle()
+    assert len(shown) == 1
+    anew = scored_anew(made.model, [*made.rows, *sent], directed=False, loops=True)
+    for answer in answers:
+        for end_score in answer.result(0).scores:
+            assert end_score.new == pytest.approx(anew[end_score.account], abs=1e-6)
+    standing = reading.result(0).standing
+    node = standing.find("h")
+    assert not standing.marked[node]
+    assert standing.marked.any(), "nobody else was computed"
+    assert standing.scores[node] == pytest.approx(anew["h"], abs=1e-6)
+    log.close()
 
 
 @pytest.mark.slow

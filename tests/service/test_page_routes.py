@@ -156,6 +156,22 @@ def test_hostile_ids_are_inert(visit: Visit, served: Served) -> None:
         assert page.locator("img, iframe, object, embed, link, base").count() == 0
 
 
+def test_a_browser_gets_in_with_the_token_as_its_password(
+    made: Made, serve: Callable[..., Served], browser: Browser, tmp_path: Any
+) -> None:
+    (tmp_path / "token").write_text("x" * 40)
+    (tmp_path / "token").chmod(0o600)
+    server = serve(made.copied(tmp_path / "here"), "--token-file", str(tmp_path / "token"))
+    context = browser.new_context(http_credentials={"username": "anybody", "password": "x" * 40})
+    page = context.new_page()
+    answer = page.goto(f"http://127.0.0.1:{server.port}/")
+    assert answer is not None
+    assert answer.status == 200
+    assert listed(page)
+    context.close()
+    end(server.process)
+
+
 def test_without_the_token_there_is_no_page(made: Made, serve: Callable[..., Served], tmp_path: Any) -> None:
     (tmp_path / "token").write_text("x" * 40)
     (tmp_path / "token").chmod(0o600)

@@ -6,6 +6,7 @@ Both reach one step: an event of an account changes the answers of all its partn
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -13,7 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import from_numpy
 
-from gtea.features.node_features import HeadInputs, NodeFeatures
+from gtea.config import NodeKind
+from gtea.features.node_features import CONTEXT_KINDS, HeadInputs, NodeFeatures, NodePreprocessing
 from gtea.live.account_states import AccountStates
 from gtea.models.gtea import GTEANodeClassifier
 from gtea.scoring.sampled import require_finite
@@ -34,7 +36,10 @@ class AccountAnswers:
         self._nodes = given.nodes
         trees = (given.tree_nodes or given.nodes) if model.entry.has_trees else None
         self.features = NodeFeatures(view, given.nodes)
-        self._tree_features = None if trees is None else NodeFeatures(view, trees)
+        shared = () if trees is None else _shared_kinds(given.nodes, trees)
+        self._has_trees, self._trees_read_x = trees is not None, bool(shared)
+        rest = None if trees is None else replace(trees, kinds=trees.kinds[len(shared) :])
+        self._tree_features = NodeFeatures(view, rest) if rest is not None and rest.kinds else None
         self._inputs = HeadInputs(view, given.rank_inputs, given.neighbour_labels)
         names = (*given.nodes.names, *(trees.names if trees else ()))
         self.reads_recency = any(name.endswith(_RECENCY) for name in names)
@@ -58,11 +63,25 @@ class AccountAnswers:
         for first in range(0, len(nodes), _MOST_ROWS):
             some = nodes[first : first + _MOST_ROWS]
             shares = self._inputs.label_shares(some)
-            rows = self._inputs.joined(states.x(some), shares)
-            trees = None
-            if self._tree_features is not None:
-                described = self._tree_features.compute(some)
-                trees = from_numpy(described if shares is None else np.concatenate([described, shares], axis=1))
+            x = states.x(some)
+            rows = self._inputs.joined(x, shares)
+            trees = from_numpy(self._tree_rows(some, x, shares)) if self._has_trees else None
             logits = self._network.answer(states.z(some), None if rows is None else from_numpy(rows), trees)
             parts.append(torch.softmax(logits.double(), dim=1).numpy())
         return self._model.correction.apply(require_finite(np.concatenate(parts)))
+
+    def _tree_rows(
+        self, nodes: NDArray[np.int64], x: NDArray[np.float32], shares: NDArray[np.float32] | None
+    ) -> NDArray[np.float32]:
+        """What trees read of some accounts: their features, and the labels of their neighbours."""
+        parts = [x] if self._trees_read_x else []
+        if self._tree_features is not None:
+            parts.append(self._tree_features.compute(nodes))
+        return np.concatenate(parts if shares is None else [*parts, shares], axis=1)
+
+
+def _shared_kinds(network: NodePreprocessing, trees: NodePreprocessing) -> tuple[NodeKind, ...]:
+    """The kinds of the network's features, if the trees' begin with the very same columns."""
+    kinds = network.kinds
+    same = replace(trees, kinds=kinds, partners=network.partners, rhythm=network.rhythm) == network
+    return kinds if same and trees.kinds[: len(kinds)] == kinds and not set(kinds) & set(CONTEXT_KINDS) else ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from gtea.errors import DataError
 from gtea.live.event_rows import EventReader, EventRow
@@ -56,7 +56,7 @@ class EventLines:
             self._format = "json" if line.lstrip()[:1] in (b"{", b"[") else "csv"
         text = line.decode().removeprefix("\ufeff")
         if self._format == "json":
-            record = json.loads(text, parse_constant=_no_constant)
+            record = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_each_once)
             if not isinstance(record, dict):
                 raise ValueError
             return self._reader.record(record)
@@ -86,3 +86,15 @@ def _short(line: bytes) -> str:
 
 def _no_constant(name: str) -> None:
     raise ValueError(name)
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object. Of a name that comes twice, one reader takes the first value and another the last."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(
+            f"column {_short(twice.encode(errors='surrogatepass'))}: must be given once (got it twice). Leave one out."
+        )
+    return found

@@ -106,7 +106,7 @@ class GrowingStore(Store):
 
     def graph(self) -> Graph:
         """The graph with all its events, for compiled code. To be asked for again when events have been added."""
-        return self._growing.graph(self.end)
+        return self._graph
 
     def numbered(self, rows: ReadEvents) -> NewEvents:
         """Events, in the unit of the store, with the numbers of their accounts and words; new ones are added."""
@@ -156,7 +156,8 @@ class GrowingStore(Store):
 
     def _renew(self) -> None:
         """Point to the arrays as they are now."""
-        graph = self.graph()._asdict()
+        self._graph = self._growing.graph(self.end)
+        graph = self._graph._asdict()
         names = StoreArrays.__dataclass_fields__
         self.arrays = _GrowingArrays(
             **{name: graph[name] for name in names}, node_end=graph["node_stop"], edge_end=graph["edge_stop"]

@@ -46,6 +46,7 @@ PER_UPDATE = 256
 _MOST_EVENTS = 1 << 15
 """An update computes no account with more events, and none that needs one: these are computed when they are read."""
 _FACTS = {"num_events": Natural, "position": Every(object)}
+_NOBODY = np.zeros(0, dtype=np.int64)
 _SAME = 1e-7
 """Scores that differ by less are the same: another order of summing moves the last digits of float32."""
 
@@ -163,12 +164,25 @@ class LiveScorer:
         """
         return self.update_rows(self.reader.frame(events, self._store.unit))
 
-    def update_records(self, rows: Sequence[EventRow]) -> Changes:
-        """The same for single events that ``reader`` has checked."""
-        return self.update_rows(self.reader.rows(rows, self._store.unit))
+    def update_records(
+        self, rows: Sequence[EventRow], *, most: int | None = None, also: Sequence[str] = (), in_turn: int = 0
+    ) -> Changes:
+        """The same for single events that ``reader`` has checked.
+
+        Args:
+            most: Compute at most so many accounts beside the ends of the events, if that is less than ``per_update``.
+            also: Other accounts to compute with them, if they are marked: that costs less than later. Those that are
+                not known are passed over, and those with too many events left marked.
+            in_turn: And so many of all that are marked, as ``settle`` does.
+        """
+        known = self._store.accounts.find_many(also)
+        return self._add(self.reader.rows(rows, self._store.unit), most, known[known >= 0], in_turn)
 
     def update_rows(self, rows: ReadEvents) -> Changes:
         """The same for events that have been read."""
+        return self._add(rows, None, _NOBODY, 0)
+
+    def _add(self, rows: ReadEvents, most: int | None, also: NDArray[np.int64], in_turn: int) -> Changes:
         loops = 0
         if self._schema.self_loops == "drop":
             loops = sum(src == dst for src, dst in zip(rows.src, rows.dst, strict=True))
@@ -196,7 +210,9 @@ class LiveScorer:
         if self._answers.reads_recency and self._store.end != end:
             self._mark_everybody()
         new = np.arange(before, self._store.num_nodes)
-        chosen = self._mark(ends, new)
+        chosen = self._mark(ends, new, most)
+        if len(also) or in_turn:
+            chosen = np.unique(np.concatenate([chosen, also, self._next_marked(in_turn)]))
         changed = self._compute(chosen, None if self._per_update is None else _MOST_EVENTS)
         return self._changes(*changed, len(events.src), int(added.late.sum()), loops)
 
@@ -222,11 +238,17 @@ class LiveScorer:
         Args:
             most: How many to compute; they take turns from one call to the next. None for all.
         """
+        return self._changes(*self._compute(self._next_marked(most)), 0, 0, 0)
+
+    def _next_marked(self, most: int | None) -> NDArray[np.int64]:
+        """Accounts that are marked, so many in turn or all."""
+        if most == 0 or not self._pending:
+            return _NOBODY
         marked = np.flatnonzero(self._stale.rows)
         if most is not None and len(marked) > most:
             marked = np.roll(marked, -int(np.searchsorted(marked, self._turn)))[:most]
             self._turn = int(marked[-1]) + 1
-        return self._changes(*self._compute(marked), 0, 0, 0)
+        return marked
 
     def checked(self, rows: Sequence[EventRow]) -> ReadEvents:
         """Single events ready for ``update_rows``. If they can't be added, an error says so before anything is."""
@@ -295,8 +317,9 @@ class LiveScorer:
         self.num_events, self.position = facts["num_events"], facts["position"]
         return True
 
-    def _mark(self, ends: NDArray[np.int64], new: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _mark(self, ends: NDArray[np.int64], new: NDArray[np.int64], most: int | None) -> NDArray[np.int64]:
         """Mark what events of some accounts change. Returns the accounts that are to be computed at once."""
+        bounds = [bound for bound in (most, self._per_update) if bound is not None]
         graph = self._store.graph()
         moved = ends
         if self._answers.features_read_partners:
@@ -312,9 +335,9 @@ class LiveScorer:
             partners = mark_partners(graph, self._stale.rows, ends)
             self._pending += len(partners)
             found = np.concatenate([found, partners])
-        if self._per_update is None:
+        if not bounds:
             return np.flatnonzero(self._stale.rows)
-        return found[: len(np.union1d(ends, new)) + self._per_update]
+        return found[: len(np.union1d(ends, new)) + min(bounds)]
 
     def _mark_everybody(self) -> None:
         self._states.mark_all()

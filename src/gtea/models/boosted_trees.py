@@ -22,7 +22,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from torch import Tensor, nn
 
 from gtea.errors import ModelError
-from gtea.models.tree_sums import TreeArrays, mean_of_trees, sum_leaves
+from gtea.models.tree_sums import TreeArrays, TreeSteps, mean_of_trees, steps_of, sum_leaves
 
 
 class TabularModel(nn.Module, ABC):
@@ -72,6 +72,7 @@ class BoostedTrees(TabularModel):
         self._num_classes = num_classes
         self._seed = seed
         self._settings = settings
+        self._known: tuple[list[Tensor], TreeArrays, TreeSteps] | None = None
         for name, array in TreeArrays.empty(num_classes)._asdict().items():
             self.register_buffer(name, torch.from_numpy(array))
 
@@ -89,7 +90,15 @@ class BoostedTrees(TabularModel):
         # Compiled code does not check bounds.
         assert rows.dim() == 2, "one row per example"
         assert rows.shape[1] == self._d_in, "trees read as many columns as they were fitted to"
-        return torch.from_numpy(sum_leaves(self._trees(), rows.double().cpu().numpy())).to(rows.device)
+        return torch.from_numpy(sum_leaves(*self._prepared(), rows.double().cpu().numpy())).to(rows.device)
+
+    def _prepared(self) -> tuple[TreeArrays, TreeSteps]:
+        """The trees and their steps, which are made once: for a few rows that would take as long as the rest."""
+        buffers = [getattr(self, name) for name in TreeArrays._fields]
+        if self._known is None or any(one is not other for one, other in zip(self._known[0], buffers, strict=True)):
+            trees = self._trees()
+            self._known = buffers, trees, steps_of(trees)
+        return self._known[1:]
 
     def _set(self, trees: TreeArrays) -> None:
         for name, array in trees._asdict().items():

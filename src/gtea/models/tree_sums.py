@@ -12,8 +12,6 @@ from gtea.runtime.jit import jit
 
 _ROWS_AT_A_TIME = 32
 """Rows that go through a tree before the next tree is read: both stay in the fastest cache."""
-_FEW_ROWS = 16
-"""Below, preparing the trees would cost more than it saves."""
 
 
 class TreeArrays(NamedTuple):
@@ -63,26 +61,7 @@ def mean_of_trees(sets: Sequence[TreeArrays]) -> TreeArrays:
     )
 
 
-@jit
-def sum_leaves(trees: TreeArrays, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The baseline plus the leaf values of all trees for each row, added in the order in which they were fitted."""
-    sums = np.empty((len(rows), len(trees.baseline)))
-    sums[:] = trees.baseline
-    together = len(rows) // 4 * 4 if len(rows) >= _FEW_ROWS else 0
-    if together:
-        _sum_by_four(trees, rows[:together], sums)
-    for i in range(together, len(rows)):
-        for tree in range(len(trees.tree_class)):
-            node = trees.tree_root[tree]
-            while trees.node_left[node] >= 0:
-                value, missing_left = rows[i, trees.node_feature[node]], trees.node_missing_left[node] == 1
-                left = missing_left if np.isnan(value) else value <= trees.node_threshold[node]
-                node = trees.node_left[node] if left else trees.node_right[node]
-            sums[i, trees.tree_class[tree]] += trees.node_value[node]
-    return sums
-
-
-class _Steps(NamedTuple):
+class TreeSteps(NamedTuple):
     """The nodes of all trees, so that a step needs no branch. A leaf's children are itself."""
 
     feature: NDArray[np.int32]
@@ -95,9 +74,31 @@ class _Steps(NamedTuple):
 
 
 @jit
-def _sum_by_four(trees: TreeArrays, rows: NDArray[np.float64], sums: NDArray[np.float64]) -> None:
+def sum_leaves(trees: TreeArrays, steps: TreeSteps, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The baseline plus the leaf values of all trees for each row, added in the order in which they were fitted.
+
+    Args:
+        steps: Those of the trees.
+    """
+    sums = np.empty((len(rows), len(trees.baseline)))
+    sums[:] = trees.baseline
+    together = len(rows) // 4 * 4
+    if together:
+        _sum_by_four(trees, steps, rows[:together], sums)
+    for i in range(together, len(rows)):
+        for tree in range(len(trees.tree_class)):
+            node = trees.tree_root[tree]
+            while trees.node_left[node] >= 0:
+                value, missing_left = rows[i, trees.node_feature[node]], trees.node_missing_left[node] == 1
+                left = missing_left if np.isnan(value) else value <= trees.node_threshold[node]
+                node = trees.node_left[node] if left else trees.node_right[node]
+            sums[i, trees.tree_class[tree]] += trees.node_value[node]
+    return sums
+
+
+@jit
+def _sum_by_four(trees: TreeArrays, steps: TreeSteps, rows: NDArray[np.float64], sums: NDArray[np.float64]) -> None:
     """Four rows go down a tree side by side, to the depth of its deepest leaf: no step waits for another row's."""
-    steps = _steps_of(trees)
     for first in range(0, len(rows), _ROWS_AT_A_TIME):
         last = min(first + _ROWS_AT_A_TIME, len(rows))
         for tree in range(len(trees.tree_class)):
@@ -116,7 +117,7 @@ def _sum_by_four(trees: TreeArrays, rows: NDArray[np.float64], sums: NDArray[np.
 
 
 @jit
-def _step(steps: _Steps, rows: NDArray[np.float64], row: int, node: np.int32) -> np.int32:
+def _step(steps: TreeSteps, rows: NDArray[np.float64], row: int, node: np.int32) -> np.int32:
     """The child that a row goes to."""
     value = rows[row, steps.feature[node]]
     left = (value <= steps.threshold[node]) | (np.isnan(value) & steps.missing_left[node])
@@ -125,10 +126,10 @@ def _step(steps: _Steps, rows: NDArray[np.float64], row: int, node: np.int32) ->
 
 
 @jit
-def _steps_of(trees: TreeArrays) -> _Steps:
+def steps_of(trees: TreeArrays) -> TreeSteps:
     """Prepare trees whose children come after their parents."""
     count = len(trees.node_left)
-    steps = _Steps(
+    steps = TreeSteps(
         np.zeros(count, dtype=np.int32),
         np.zeros(count),
         np.zeros(count, dtype=np.bool_),

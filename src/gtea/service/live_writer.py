@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from gtea.errors import DataError, StoreError
 from gtea.ingestion.numbered_events import last_held
 from gtea.live.event_rows import EventRow
-from gtea.live.live_scorer import Changes, LiveScorer
+from gtea.live.live_scorer import PER_UPDATE, Changes, LiveScorer
 from gtea.service.event_log import Accepted, Entry, EventLog, OtherBodyError
 from gtea.service.published import ChangedScore, Published, Receipt
 from gtea.store.store import Store
@@ -28,8 +28,11 @@ _WAITING_EVENTS = 20_000
 """So many may wait. More are refused: whoever sends them has to wait, not our memory."""
 _WAITING_ACCOUNTS = 20_000
 _SETTLED_AT_ONCE = 256
-_SETTLED_WHILE_BUSY = 32
+_SETTLED_WHILE_BUSY = 16
+_MOST_WHILE_BUSY = 16
+"""How many accounts an update computes beside the ends of its events while others wait, in place of ``PER_UPDATE``."""
 _IDLE = 0.2
+_PAUSE = 0.005
 _KEYS_KEPT = 7 * 86_400.0
 """For how many seconds a request can be sent again under its key."""
 
@@ -72,7 +75,7 @@ class LiveWriter:
         self._jobs: queue.SimpleQueue[_Submission | _Reading | int | None] = queue.SimpleQueue()
         self._room = threading.Lock()
         self._waiting_events = self._waiting_accounts = 0
-        self._forgets = False
+        self._forgets = self._busy = False
         self._applied = held
         self.published = Published(held, scorer.standing())
         self.failed: BaseException | None = None
@@ -159,11 +162,13 @@ class LiveWriter:
     def _cycle(self) -> bool:
         """Do what waits. Returns whether to go on."""
         idle = not self._forgets and not self._scorer.pending
-        jobs = self._take(_IDLE if idle else 0.0)
+        # Who has just sent something is likely to send more: what is only marked waits a little.
+        jobs = self._take(_IDLE if idle else _PAUSE if self._busy else 0.0)
+        self._busy = bool(jobs)
         submissions = [job for job in jobs if isinstance(job, _Submission)]
         readings = [job for job in jobs if isinstance(job, _Reading)]
         if submissions:
-            self._accept(submissions)
+            self._accept(submissions, [job.account for job in readings], alone=len(jobs) == 1)
         if readings:
             self._answer(readings)
         for job in jobs:
@@ -175,7 +180,7 @@ class LiveWriter:
         self._consider_checkpoint(self._held, self._log.last)
         if self._forgets:
             self._forgets = self._log.forget(self._held, time.time() - _KEYS_KEPT)
-        if self._scorer.pending:
+        if self._scorer.pending and not submissions:
             self._settle(_SETTLED_WHILE_BUSY if jobs else _SETTLED_AT_ONCE)
         return None not in jobs
 
@@ -193,7 +198,13 @@ class LiveWriter:
             pass
         return jobs
 
-    def _accept(self, submissions: Sequence[_Submission]) -> None:
+    def _accept(self, submissions: Sequence[_Submission], read: Sequence[str], *, alone: bool) -> None:
+        """Put events on disk, score them and answer.
+
+        Args:
+            read: Accounts that are asked for at the same time.
+            alone: Whether nothing else was taken with them.
+        """
         possible = self._possible(submissions)
         try:
             numbers = self._log.accept([job.entry for job in possible])
@@ -209,7 +220,8 @@ class LiveWriter:
             for row in job.entry.rows
         ]
         before = self.published.standing
-        changes = [self._update(rows[first : first + _AT_ONCE]) for first in range(0, len(rows), _AT_ONCE)]
+        most = PER_UPDATE if alone and self._jobs.empty() else _MOST_WHILE_BUSY
+        changes = [self._update(rows[first : first + _AT_ONCE], most, read) for first in range(0, len(rows), _AT_ONCE)]
         self._show(changes)
         for job, accepted in zip(possible, numbers, strict=True):
             if isinstance(accepted, OtherBodyError):
@@ -235,8 +247,8 @@ class LiveWriter:
                     rows += job.entry.rows
             return found
 
-    def _update(self, rows: Sequence[EventRow]) -> Changes:
-        changes = self._scorer.update_records(rows)
+    def _update(self, rows: Sequence[EventRow], most: int, read: Sequence[str]) -> Changes:
+        changes = self._scorer.update_records(rows, most=most, also=read, in_turn=_SETTLED_WHILE_BUSY)
         self._applied += len(rows)
         return changes
 

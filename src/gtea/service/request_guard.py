@@ -92,10 +92,11 @@ class RequestGuard:
             raise ProblemError(429, "Too many wrong tokens from this address.", headers=_LATER)
         if not self._access.is_allowed(headers.get("authorization")):
             self._failures.allows(client)
+            # Basic alone: of a header with two schemes Chromium reads the first, and for Bearer it asks nobody.
             raise ProblemError(
                 401,
                 "Authorization: must have the token of this service. Send Bearer and the token.",
-                headers={"www-authenticate": 'Bearer realm="gtea", Basic realm="gtea", charset="UTF-8"'},
+                headers={"www-authenticate": 'Basic realm="gtea", charset="UTF-8"'},
             )
 
     def _tell(self, error: Exception) -> None:

@@ -51,6 +51,8 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
 
     Mapped arrays are read-only and empty ones are not. Numba would compile each kernel for every combination.
     """
+    if not array.flags.writeable:
+        return array
     sealed = array.view()
     sealed.flags.writeable = False
     return sealed
