@@ -171,6 +171,14 @@ def test_another_name_would_count_all_events_again(tmp_path: Path, name: str, va
         EventLog(path.parent, SCHEMA)
 
 
+def test_a_log_that_was_emptied_is_not_begun_again(tmp_path: Path) -> None:
+    path = written(tmp_path / "log", 1, 2, 3)
+    path.write_bytes(b"")
+    with pytest.raises(StoreError, match="is no log of gtea serve"):
+        EventLog(path.parent, SCHEMA)
+    assert path.read_bytes() == b""
+
+
 def test_what_is_no_log_is_left_as_it_is(tmp_path: Path) -> None:
     other = tmp_path / "mine.sqlite"
     with sqlite3.connect(other) as database:

@@ -23,7 +23,7 @@ from typing import Any
 from gtea.errors import StoreError
 from gtea.live.event_rows import EventRow
 from gtea.runtime.disk_errors import disk_error
-from gtea.runtime.files import sync_folder
+from gtea.runtime.files import atomic_write
 from gtea.runtime.plain_files import open_plain
 from gtea.store.schema import Schema
 
@@ -78,20 +78,16 @@ class EventLog:
         """
         self._path = folder / _NAME
         with self._disk():
-            with contextlib.suppress(FileExistsError):
-                os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW, 0o600))
+            if not os.path.lexists(self._path):
+                _make(self._path, schema)
             self._database = _connected(self._path)
-            tables = self._run("SELECT name FROM sqlite_master")
-            if tables and ("about",) not in tables:
+            if ("about",) not in self._run("SELECT name FROM sqlite_master"):
                 raise StoreError(f"{self._path}: {_NO_LOG}")
             self._run("PRAGMA journal_mode = WAL")
             self._run("PRAGMA synchronous = FULL")
             self._run("PRAGMA fullfsync = ON")
-            if not tables:
-                self._make(schema)
-            elif self._run("PRAGMA quick_check(1)") != [("ok",)]:
+            if self._run("PRAGMA quick_check(1)") != [("ok",)]:
                 raise StoreError(f"{self._path}: {_DAMAGED}")
-            sync_folder(folder)
         self._require(schema)
         self.name = self._about("log")
         """What tells this log from others."""
@@ -161,13 +157,6 @@ class EventLog:
         """Close the log. What was accepted is on disk whether or not this is called."""
         self._database.close()
 
-    def _make(self, schema: Schema) -> None:
-        self._database.executescript(f"BEGIN;{_TABLES}COMMIT;")
-        about = {"version": _VERSION, "log": secrets.token_hex(8), "forgotten": "0", "events": _described(schema)}
-        about["sha256"] = _identity(about["log"], about["events"])
-        with self._transaction():
-            self._database.executemany("INSERT INTO about VALUES (?, ?)", list(about.items()))
-
     def _require(self, schema: Schema) -> None:
         if self._about("version") != _VERSION:
             raise StoreError(
@@ -214,6 +203,18 @@ class EventLog:
             yield
 
 
+def _make(path: Path, schema: Schema) -> None:
+    """Write a log without events, in one step: an empty file is none, but what is left of one."""
+    about = {"version": _VERSION, "log": secrets.token_hex(8), "forgotten": "0", "events": _described(schema)}
+    about["sha256"] = _identity(about["log"], about["events"])
+    with contextlib.closing(sqlite3.connect(":memory:")) as database, atomic_write(path) as stream:
+        os.fchmod(stream.fileno(), 0o600)
+        database.executescript(_TABLES)
+        database.executemany("INSERT INTO about VALUES (?, ?)", list(about.items()))
+        database.commit()
+        stream.write(database.serialize())
+
+
 def read_log(folder: Path, after: int, through: int) -> tuple[str, list[EventRow]]:
     """The name of a log and its events after a number, for another process than that which writes."""
     path = folder / _NAME
@@ -229,7 +230,7 @@ def _told(path: Path) -> Iterator[None]:
     """Errors of SQLite, or of the system, as those of a disk."""
     try:
         yield
-    except (sqlite3.Error, OSError) as error:
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:  # SQLite's words about a name that is no text
         full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
         found = disk_error(OSError(28, os.strerror(28), str(path)) if full else error, path)
         raise found or StoreError(f"{path}: can't be read or written ({error}). Check the disk.") from error
