@@ -46,3 +46,10 @@ def test_a_damaged_description_is_told(tmp_path: Path) -> None:
         (tmp_path / "job.json").write_text(content)
         with pytest.raises(StoreError, match=r"job\.json: can't be read"):
             read_job(tmp_path)
+
+
+def test_a_job_that_another_process_has_ended(tmp_path: Path) -> None:
+    """Its remedy is not to delete the folder, which is gone."""
+    for folder in (tmp_path, tmp_path / "gone"):
+        with pytest.raises(StoreError, match=r"has no job any more. .* has ended it, and the result is there"):
+            read_job(folder)

@@ -14,6 +14,7 @@ from tests.explain.worlds import CUT, among, between, model_of, random_rows, rep
 from tests.properties.graphs import Event
 
 from gtea.config import FeaturesConfig, ModelConfig
+from gtea.errors import StoreError
 from gtea.explain.effect import EffectModel, Effects, Replay
 from gtea.ingestion.ingest import ingest
 from gtea.models.registry import GTEA_VARIANTS, model_config
@@ -177,3 +178,18 @@ def test_a_removal_is_a_replay_on_real_data(data_folder: Path, tmp_path: Path) -
         left = stored(table.filter(pc.invert(pc.or_(sent, received))), f"without-{size}")
         truth = model.probabilities(left, cut, np.array([left.node(account)]))
         np.testing.assert_allclose(effects.without([gone]), truth, atol=1e-6, rtol=0)
+
+
+def test_an_edge_that_one_end_does_not_have_is_damage() -> None:
+    """Of a store that a stranger made: its digests fit, and its indices are in bounds."""
+    store = store_of(random_rows(1))
+    account = store.account(int(np.diff(store.arrays.node_offset).argmax()))
+    effects = effects_on(model_of(store, small("gtea-l")), store, account)
+    other, arrays = int(effects.partners[0]), store.arrays
+    events = events_between(store.as_of(CUT), store.node(account), other)
+    (edge,) = np.unique(np.searchsorted(arrays.edge_offset, events, side="right") - 1)
+    slots = np.arange(*arrays.node_offset[other : other + 2])
+    arrays.slot_edge.flags.writeable = True
+    arrays.slot_edge[slots[arrays.slot_edge[slots] == edge]] = (edge + 1) % len(arrays.edge_a)
+    with pytest.raises(StoreError, match="is damaged: slot_edge must have each edge at both of its ends"):
+        effects.without_events(0, [events[:1]])

@@ -19,8 +19,12 @@ from tests.training.kills import Killed, killed_after
 
 from gtea.cluster.schedule import Then
 from gtea.cluster.tasks import FileTask, run_task
+from gtea.live.event_rows import EventRow
 from gtea.runtime.progress import Progress
 from gtea.scoring.options import Grain
+from gtea.service.event_log import Entry, EventLog
+from gtea.store.schema import Schema
+from gtea.store.store import Store
 
 _ACCOUNTS, _EVENTS, _FIRST_TIME, _HOUR = 40, 200, 1_700_000_000, 3600
 QUICK = (
@@ -35,6 +39,11 @@ VARIANTS = {"hybrid": "hybrid", "gtea": "gtea-l+t", "tree": "strong-tree"}
 """The folder of each model of accounts, and its variant."""
 COLUMNS = {"src": "payer", "dst": "payee", "time": "timestamp", "features": ["amount"], "categorical": ["kind"]}
 NODES = {"nodes": "nodes.csv", "node_id": "account", "node_features": ["age"]}
+
+
+INGEST_JOB: dict[str, Any] = {**COLUMNS, "time_unit": "s", "out": "of-job", "work": Path("ingest-job"), "parts": 1}
+MODIFIED = _FIRST_TIME * 10**9
+"""When events.csv was written, which a job remembers."""
 
 
 def make_seeds(folder: Path) -> None:
@@ -56,21 +65,26 @@ def make_seeds(folder: Path) -> None:
         request = NodeRequest.read(Path("store"), "labels.csv", variant="hybrid", settings=QUICK)
         with contextlib.suppress(Killed):
             train_task(request.once(Path("run")), killed_after(3))
-        _start_job()
+        _start_jobs()
         _watch()
+        _write_log()
     assert (folder / "run" / "checkpoint.safetensors").exists()
 
 
 class _Stopped:
-    """Runs the tasks of a job, but not the last one."""
+    """Runs the tasks of a job, but not the last ones."""
 
     num_workers = 3
 
+    def __init__(self, missing: int) -> None:
+        self._missing = missing
+
     def run(self, tasks: Sequence[FileTask], folder: Path, progress: Progress, then: Then | None = None) -> bool:
-        assert then is not None
-        for task in tasks:
-            run_task(folder, task)
-        for task in then()[:-1]:
+        if then is not None:
+            for task in tasks:
+                run_task(folder, task)
+            tasks = then()
+        for task in tasks[: -self._missing]:
             run_task(folder, task)
         return False
 
@@ -78,14 +92,27 @@ class _Stopped:
         raise NotImplementedError
 
 
-def _start_job() -> None:
-    """A job in parts that was stopped before its end. Its paths are those of whoever resumes it."""
+def _start_jobs() -> None:
+    """Jobs in parts that were stopped before their end. Their paths are those of whoever resumes them."""
+    from gtea.cluster.ingestion.ingest_parts import ingest_on
     from gtea.cluster.scoring.part_scores import score_accounts_on
 
     out, cpu = Path("scores-of-job.csv"), torch.device("cpu")
-    score_accounts_on(_Stopped(), Path("hybrid"), Path("store"), out, device=cpu, work=Path("job"), grain=GRAIN)
-    job = Path("job/job.json")
-    job.write_text(job.read_text().replace(str(Path.cwd()), HERE))
+    score_accounts_on(_Stopped(1), Path("hybrid"), Path("store"), out, device=cpu, work=Path("job"), grain=GRAIN)
+    os.utime("events.csv", ns=(MODIFIED, MODIFIED))
+    ingest_on(_Stopped(3), "events.csv", **INGEST_JOB)
+    for job in (Path("job/job.json"), Path("ingest-job/job.json")):
+        job.write_text(job.read_text().replace(str(Path.cwd()), HERE))
+
+
+def _write_log() -> None:
+    """The log of a service, which was stopped."""
+    Path("log").mkdir()
+    log = EventLog(Path("log"), Schema.from_json(Store.open("store").manifest.schema))
+    rows = [EventRow(f"a{i}", "new", (_FIRST_TIME + i) * 10**9, [i / 4], ["card"]) for i in range(9)]
+    log.accept([Entry(row.src, b"", [row]) for row in rows])
+    log._run("PRAGMA wal_checkpoint(TRUNCATE)")
+    log.close()
 
 
 def _watch() -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from tests.fuzz.folders import Files
 from tests.fuzz.forging import forge_model, forge_parts, forge_run, forge_state, forge_store
-from tests.fuzz.seeds import EARLIER, GRAIN, HERE, QUICK, VARIANTS
+from tests.fuzz.seeds import EARLIER, GRAIN, HERE, INGEST_JOB, MODIFIED, QUICK, VARIANTS
 
 Run = Callable[[Path], bytes]
 """Uses the input in a folder, and returns what a user would get."""
@@ -140,13 +140,43 @@ def _resume_job(folder: Path) -> bytes:
     from gtea.cluster.job_array import JobArray
     from gtea.cluster.scoring.part_scores import score_accounts_on
 
-    job, cpu = folder / "job/job.json", torch.device("cpu")
-    if job.is_file() and not job.is_symlink():
-        job.write_bytes(job.read_bytes().replace(HERE.encode(), str(folder).encode()))
+    cpu = torch.device("cpu")
+    _put_here(folder, "job")
     out = folder / "scores-of-job.csv"
     model, store = folder / "hybrid", folder / "store"
     score_accounts_on(JobArray(0, 1), model, store, out, device=cpu, work=folder / "job", grain=GRAIN)
     return out.read_bytes()
+
+
+def _resume_ingest(folder: Path) -> bytes:
+    """End an ingest in parts that was stopped."""
+    from gtea.cluster.ingestion.ingest_parts import ingest_on
+    from gtea.cluster.job_array import JobArray
+
+    _put_here(folder, "ingest-job")
+    os.utime(folder / "events.csv", ns=(MODIFIED, MODIFIED))
+    with contextlib.chdir(folder):
+        made = ingest_on(JobArray(0, 1), "events.csv", **INGEST_JOB)
+    assert made is not None
+    return made.digest.encode()
+
+
+def _put_here(folder: Path, name: str) -> None:
+    """Let the job of a folder have the paths of this one."""
+    job = folder / name / "job.json"
+    if job.is_file() and not job.is_symlink():
+        job.write_bytes(job.read_bytes().replace(HERE.encode(), str(folder).encode()))
+
+
+def _log(folder: Path) -> bytes:
+    """Start a service with a log: its events, and what it would answer to a request that comes again."""
+    from gtea.service.event_log import EventLog
+    from gtea.store.schema import Schema
+    from gtea.store.store import Store
+
+    log = EventLog(folder / "log", Schema.from_json(Store.open(folder / "store").manifest.schema))
+    with contextlib.closing(log):
+        return repr((log.name, log.events(0, 100))).encode()
 
 
 def _address(folder: Path) -> bytes:
@@ -271,6 +301,16 @@ def _of_caches() -> tuple[Target, ...]:
     return (
         Target("watch", ("live.state", *known, "more.csv"), _watch, 12, frozenset(), forge=state),
         Target("job", ("job/", *known), _resume_job, 6, frozenset({_USAGE, _STORE}), writes=True, forge=parts),
+        Target(
+            "ingest job",
+            ("ingest-job/", "events.csv"),
+            _resume_ingest,
+            6,
+            frozenset({_USAGE, _STORE}),
+            writes=True,
+            forge=partial(forge_parts, folder="ingest-job/"),
+        ),
+        Target("log", ("log/", "store/"), _log, 20, frozenset({_STORE}), writes=True),
         Target("trials", ("trials/",), _trials, 30, records, tells=False),
         Target("prepared", ("prepared/",), _prepared, 30, records, tells=False),
     )

@@ -120,6 +120,21 @@ def test_a_table_that_has_grown_is_scored_by_the_model_that_is_there(
     assert manifest["data_digest"] == again["store"]["digest"] == grown["store"]["digest"]
 
 
+def test_scores_for_a_spreadsheet_have_no_formulas(
+    request_of: InvestigationRequest, tables: Tables, tmp_path: Path, done: Path
+) -> None:
+    shutil.copytree(done, request_of.out)
+    lines = tables.beginning.read_text().splitlines(keepends=True)
+    formula = tmp_path / "formula.csv"
+    formula.write_text("".join([*lines, lines[-1].replace(lines[-1].partition(",")[0], '"=1+1"', 1)]))
+    asked = replace(request_of, transactions=formula, spreadsheet_safe=True)
+    found = investigate(asked)
+    scores = (request_of.out / "scores.csv").read_text()
+    assert "'=1+1" in scores
+    assert '"=1+1' not in scores
+    assert [line.endswith(" --spreadsheet-safe") for line in found["commands"]] == [False, False, True, False]
+
+
 def test_other_labels_train_another_model(request_of: InvestigationRequest, tmp_path: Path, done: Path) -> None:
     shutil.copytree(done, request_of.out)
     lines = request_of.labels.read_text().splitlines()

@@ -127,6 +127,11 @@ def test_a_state_of_another_store_model_or_position_is_not_used(tmp_path: Path) 
     for offset in (7, 8):
         again = LiveScorer(model, store, state=tmp_path / "live", still_fits=partial(at_offset, offset))
         assert again.num_events == 9 * (offset == 7)
+        assert again.position == ({"offset": 7} if offset == 7 else {})
+
+
+def never_asked(position: Mapping[str, Any]) -> bool:
+    raise AssertionError(position)
 
 
 def test_a_state_that_lies_about_its_graph_is_not_used(tmp_path: Path) -> None:
@@ -144,7 +149,12 @@ def test_a_state_that_lies_about_its_graph_is_not_used(tmp_path: Path) -> None:
         array = arrays[name]
         changed = array[:-1] if name in ("2.level", "scores") else np.where(np.arange(len(array)) == 0, 1 << 30, array)
         write_state(tmp_path / "live", scorer._identity, facts, arrays | {name: changed.astype(array.dtype)})
-        assert LiveScorer(model, store, state=tmp_path / "live").num_events == 0, name
+        # Nobody may go on from its position, either: the events before it would be lost.
+        assert LiveScorer(model, store, state=tmp_path / "live", still_fits=never_asked).num_events == 0, name
+    write_state(
+        tmp_path / "live", scorer._identity, facts, arrays | {"0.slot_edge": arrays["0.slot_edge"][:1].reshape(())}
+    )
+    assert LiveScorer(model, store, state=tmp_path / "live").num_events == 0
 
 
 def test_a_store_in_memory_has_no_state(tmp_path: Path) -> None:

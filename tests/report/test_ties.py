@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from gtea.errors import StoreError
 from gtea.report import ties
 from gtea.report.ties import Contact, edges_among, shared_contacts, ties_between
 from gtea.store.memory import store_in_memory
@@ -25,6 +26,17 @@ def test_ties_are_those_of_all_pairs(
     ]
     assert ties_between(view, nodes) == wanted
     assert len(edges_among(view, nodes)) >= len(wanted)
+
+
+def test_an_edge_whose_ends_are_others_is_damage() -> None:
+    """Of a store that a stranger made: its digests fit, and its indices are in bounds."""
+    store = store_in_memory(["me", "me", "a"], ["a", "b", "b"], [1, 2, 3])
+    nodes = [store.node("me"), store.node("a")]
+    (edge,) = edges_among(store.as_of(), nodes)
+    store.arrays.edge_b.flags.writeable = True
+    store.arrays.edge_b[edge] = store.node("b")
+    with pytest.raises(StoreError, match="is damaged: edge_a and edge_b must be the accounts that have the edge"):
+        edges_among(store.as_of(), nodes)
 
 
 def test_contacts_are_shared_by_two_or_more_and_not_the_account() -> None:

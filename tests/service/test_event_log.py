@@ -115,3 +115,80 @@ def test_a_damaged_log_is_refused(tmp_path: Path) -> None:
     path.write_bytes(bytes(content))
     with pytest.raises(StoreError):
         EventLog(tmp_path, SCHEMA)
+
+
+def written(folder: Path, *numbers: int) -> Path:
+    """A log that was closed, so that all of it is in one file."""
+    folder.mkdir()
+    log = EventLog(folder, SCHEMA)
+    log.accept([entry(str(number), number) for number in numbers])
+    log._run("PRAGMA wal_checkpoint(TRUNCATE)")
+    log.close()
+    return folder / "events.sqlite"
+
+
+def test_no_changed_byte_becomes_an_event(tmp_path: Path) -> None:
+    numbers = range(1, 9)
+    path = written(tmp_path / "log", *numbers)
+    content, expected = path.read_bytes(), [row(number) for number in numbers]
+    last = content.index(b"a8\\n") - 20
+    places = {content.index(b"card"), *range(last, len(content), 23), *range(0, len(content), 397)}
+    refused = 0
+    for place in sorted(places):
+        changed = bytearray(content)
+        changed[place] ^= 1
+        path.write_bytes(changed)
+        try:
+            assert EventLog(path.parent, SCHEMA).events(0, 99) == read_log(path.parent, 0, 99)[1] == expected, place
+        except StoreError:
+            refused += 1
+    assert refused > len(numbers)
+
+
+@pytest.mark.parametrize("change", [
+    "UPDATE events SET event = replace(event, '0.2', '0.8') WHERE number = 2",
+    "UPDATE events SET event = 17 WHERE number = 2",
+    "UPDATE events SET number = 9 WHERE number = 3",
+    "DELETE FROM events WHERE number = 2",
+])  # fmt: skip
+def test_changed_events_are_refused(tmp_path: Path, change: str) -> None:
+    path = written(tmp_path / "log", 1, 2, 3)
+    with sqlite3.connect(path) as database:
+        database.execute(change)
+    log = EventLog(path.parent, SCHEMA)
+    with pytest.raises(StoreError, match=r"is damaged. Restore it from a backup. Event \d was changed, or is missing"):
+        log.events(0, 99)
+    with pytest.raises(StoreError, match="is damaged"):
+        read_log(path.parent, 0, 99)
+
+
+@pytest.mark.parametrize(("name", "value"), [("log", "0123456789abcdef"), ("forgotten", "x")])
+def test_another_name_would_count_all_events_again(tmp_path: Path, name: str, value: str) -> None:
+    path = written(tmp_path / "log", 1, 2, 3)
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE about SET value = ? WHERE name = ?", (value, name))
+    with pytest.raises(StoreError, match="is damaged"):
+        EventLog(path.parent, SCHEMA)
+
+
+def test_a_log_that_was_emptied_is_not_begun_again(tmp_path: Path) -> None:
+    path = written(tmp_path / "log", 1, 2, 3)
+    path.write_bytes(b"")
+    with pytest.raises(StoreError, match="is no log of gtea serve"):
+        EventLog(path.parent, SCHEMA)
+    assert path.read_bytes() == b""
+
+
+def test_what_is_no_log_is_left_as_it_is(tmp_path: Path) -> None:
+    other = tmp_path / "mine.sqlite"
+    with sqlite3.connect(other) as database:
+        database.execute("CREATE TABLE mine (x)")
+    content, link = other.read_bytes(), tmp_path / "events.sqlite"
+    link.symlink_to(other)
+    with pytest.raises(StoreError, match="is not a regular file"):
+        EventLog(tmp_path, SCHEMA)
+    link.unlink()
+    other.rename(link)
+    with pytest.raises(StoreError, match=r"is no log of gtea serve. Name another --log"):
+        EventLog(tmp_path, SCHEMA)
+    assert link.read_bytes() == content

@@ -63,6 +63,7 @@ FAR = 2**31 - 1
 MORE = pa.table({"s": ["a"], "d": ["z"], "t": [9], "x": [1.0], "kind": ["p"]})
 OUTSIDE = [
     *((name, change) for name in ("node_offset", "edge_offset") for change in (first(1), last(99), middle(-5))),
+    ("edge_offset", middle(0)),  # an edge without an event
     *((name, middle(2**62)) for name in ("node_offset", "edge_offset", "node_id_offset", "slot_edge")),
     *(
         (name, change)

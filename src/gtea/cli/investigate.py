@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gtea.cli.bars import progress_bar
-from gtea.cli.output import bad_rows_option, given, json_option, names_option, print_unknown, print_warnings
+from gtea.cli.output import (
+    bad_rows_option,
+    given,
+    json_option,
+    names_option,
+    print_unknown,
+    print_warnings,
+    spreadsheet_option,
+)
 from gtea.cli.terminal import ask, cell, print_json, say
 from gtea.cli.train import device_option, print_left_out, result_lines, split_option
 from gtea.errors import UsageError
@@ -57,6 +65,7 @@ _NOTHING_FITS: dict[Role, str] = {
 @click.option("--top", default=200, show_default=True, metavar="N", help="How many accounts get a page of the report.")
 @click.option("--retrain", is_flag=True, help="Train a new model, even if labels, columns and settings are the same.")
 @bad_rows_option
+@spreadsheet_option
 @device_option
 @json_option
 def command(

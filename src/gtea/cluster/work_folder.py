@@ -45,6 +45,11 @@ def read_job(folder: Path) -> dict[str, Any]:
     """The description of the job of a folder."""
     try:
         found: dict[str, Any] = read_json(folder / JOB, Every(object))
+    except FileNotFoundError as error:
+        raise StoreError(
+            f"{folder}: has no job any more. If another process was at work on it, it has ended it, and the result is "
+            "there; otherwise run the same command again."
+        ) from error
     except (OSError, ValueError) as error:
         raise StoreError(f"{folder / JOB}: can't be read ({error}). Delete the folder and begin again.") from error
     return found

@@ -29,6 +29,7 @@ from gtea.models.gtea import GTEANodeClassifier
 from gtea.models.hybrid import HybridClassifier
 from gtea.sampling.collate import HistoryReader
 from gtea.scoring.scorer import LinkModel, NodeModel
+from gtea.store.integrity import damaged
 from gtea.store.view import View
 from gtea.store.without import events_between, without_events
 
@@ -173,6 +174,9 @@ class AccountEffects(Effects):
         """Probabilities without some of the events with one counterparty."""
         ready, graph, other = self._ready, self._ready.around.graph, int(self.partners[partner])
         edges = np.unique(np.searchsorted(graph.edge_offset, np.concatenate(sets), side="right") - 1)
+        for end in (self._node, other):
+            if not np.isin(edges, graph.slot_edge[ready.around.slots_of(end)]).all():
+                raise damaged(ready.view.store.path, "slot_edge must have each edge at both of its ends")
         accounts = alternatives(self._ready.view, np.full(len(sets), self._node), list(sets))
         partners = alternatives(self._ready.view, np.full(len(sets), other), list(sets))
         with torch.inference_mode():

@@ -26,6 +26,7 @@ from gtea.ingestion.query_result import DatabaseQuery, QueryRows
 from gtea.ingestion.snap_files import WHOLE_LINES, read_snap_layout, split_lines
 from gtea.ingestion.table_files import CsvLayout, Record, RecordLayout, file_format, read_jodie_layout, read_layout
 from gtea.ingestion.workbench import UNREADABLE, Workbench, literal, quoted, unreadable
+from gtea.runtime.frames import frame_reader
 from gtea.store.schema import Format
 
 _BLOCK_BYTES = 1 << 20
@@ -136,12 +137,7 @@ def open_frame(bench: Workbench, frame: object, name: str) -> Source:
             f"{type(frame).__name__}: is neither a path nor a frame. "
             "Pass file names, or a pandas, polars, pyarrow or DuckDB frame (anything with __arrow_c_stream__)."
         )
-    try:
-        reader = pa.RecordBatchReader.from_stream(frame)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        first = str(error).splitlines()[0]
-        raise DataError(f"{name}: can't be converted to Arrow ({first}). Give each column a single type.") from error
-    bench.register(name, reader)
+    bench.register(name, frame_reader(frame, name))
     return replace(_described(bench, name, quoted(name)), path=None)
 
 

@@ -108,6 +108,8 @@ class InvestigationRequest:
     retrain: bool = False
     top: int = 200
     """How many accounts get a page."""
+    spreadsheet_safe: bool = False
+    """Whether scores.csv has a quote before what a spreadsheet would take for a formula."""
     device: str = "auto"
 
     def model_inputs(self) -> dict[str, Any]:
@@ -148,6 +150,7 @@ class InvestigationRequest:
             *("--out", str(out / _MODEL)),
         ]
         scored = ["gtea", "score", str(out / _MODEL), str(out / _STORE), "--out", str(out / _SCORES)]
+        scored += ["--spreadsheet-safe"] if self.spreadsheet_safe else []
         reported = ["gtea", "report", str(out / _MODEL), str(out / _STORE), "--out", str(out / _REPORT)]
         reported += ["--top", str(self.top), *(["--unlabelled"] if unlabelled else [])]
         return [shlex.join(words) for words in (ingested, trained, scored, reported)]
@@ -175,6 +178,7 @@ def investigate(
             store.path,
             request.out / _SCORES,
             options=ScoringOptions(progress=progress),
+            for_spreadsheets=request.spreadsheet_safe,
             device=resolve_device(request.device),
         )
         with atomic_write(request.out / _CARD) as stream:

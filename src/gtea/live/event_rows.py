@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from gtea.errors import DataError, UsageError
 from gtea.ingestion.bad_rows import LARGEST_FLOAT32, MAX_ID_BYTES, RULES
 from gtea.ingestion.time_plan import END_OF_TIME, ISO_DATE, NUMBER
+from gtea.runtime.frames import frame_reader
 from gtea.store.schema import Schema
 from gtea.store.time_units import UNITS_PER_SECOND, date_text
 
@@ -96,7 +97,7 @@ class EventReader:
                 f"events: must be a frame (got {type(frame).__name__}). "
                 "Pass a pandas, polars or pyarrow frame with the columns of the store."
             )
-        table = pa.table(frame)
+        table = frame_reader(frame, "events").read_all()
         for name in self._columns.all:
             if table.column_names.count(name) != 1:
                 found = ", ".join(map(repr, table.column_names)) or "none"

@@ -87,8 +87,8 @@ class GrowingGraph:
         self.directed = directed
         found = _of_store(arrays)
         if saved is not None:
-            kinds = {name: (array.dtype, array.shape[1:]) for name, array in found.items()}
-            if any((saved[name].dtype, saved[name].shape[1:]) != kind for name, kind in kinds.items()):
+            kinds = {name: (array.dtype, array.ndim, array.shape[1:]) for name, array in found.items()}
+            if any((saved[name].dtype, saved[name].ndim, saved[name].shape[1:]) != kinds[name] for name in kinds):
                 raise ValueError("its arrays are of other types")
             found = {name: saved[name] for name in kinds}
         self._num_sorted = int(found["num_sorted"][0])

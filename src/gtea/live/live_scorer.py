@@ -126,11 +126,12 @@ class LiveScorer:
         self.position: dict[str, Any] = {}
         """What the caller saved with the state: where in its source of events it was. Empty without a saved state."""
         saved = None if self._state_file is None else read_state(self._state_file, self._identity or {}, _FACTS)
-        if saved is not None and still_fits is not None and not still_fits(saved[0]["position"]):
-            logging.getLogger("gtea").warning("the saved state is of other events; all accounts are scored again")
-            saved = None
+        # Only a caller whose state is used may go on from its position: whoever begins anew needs all events.
         if saved is not None and self._restore(opened, *saved):
-            return
+            if still_fits is None or still_fits(self.position):
+                return
+            logging.getLogger("gtea").warning("the saved state is of other events; all accounts are scored again")
+            self.position = {}
         self._store = GrowingStore(opened)
         self._make()
         self.num_events = 0

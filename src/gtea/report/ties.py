@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gtea.store.graph import Graph, edge_between, graph_of
+from gtea.store.integrity import damaged
 from gtea.store.view import View
 
 _MANY = 2_000
@@ -38,7 +39,10 @@ def edges_among(view: View, nodes: Sequence[int]) -> list[int]:
         else:
             neighbours = view.neighbours(node)
             found.update(neighbours.edges[np.isin(neighbours.nodes, wanted)].tolist())
-    return sorted(found)
+    edges = sorted(found)
+    if not all(np.isin(ends[edges], wanted).all() for ends in (view.arrays.edge_a, view.arrays.edge_b)):
+        raise damaged(view.store.path, "edge_a and edge_b must be the accounts that have the edge")
+    return edges
 
 
 def _edges_between(graph: Graph, view: View, a: int, b: int) -> list[int]:

@@ -28,6 +28,7 @@ from gtea.ingestion.table_files import (
     read_layout,
     require_columns,
 )
+from gtea.runtime.frames import frame_reader
 
 Table = str | os.PathLike[str] | object
 """A path to a CSV, TSV (both may be gzipped) or Parquet file, or a frame: anything with ``__arrow_c_stream__``."""
@@ -156,11 +157,7 @@ def _frame(frame: Any, name: str) -> TextTable:
             f"{type(frame).__name__}: is neither a path nor a frame. "
             "Pass a file name, or a pandas, polars, pyarrow or DuckDB frame (anything with __arrow_c_stream__)."
         )
-    try:
-        table = pa.RecordBatchReader.from_stream(frame).read_all()
-    except pa.ArrowException as error:
-        first = str(error).splitlines()[0]
-        raise DataError(f"{name}: can't be turned into Arrow ({first}). Give each column a single type.") from error
+    table = frame_reader(frame, name).read_all()
     # pandas exports the index of a filtered frame as a column.
     names = [column for column in table.column_names if not column.startswith("__index_level_")]
     if not names:

@@ -11,6 +11,7 @@ import pytest
 from tests.cluster.ingestion.conftest import StoppedJob
 
 from gtea.cluster.ingestion.ingest_job import events_of, open_ingest, plan_of, times_of
+from gtea.cluster.part_files import DamagedFileError, write_part_file
 from gtea.cluster.tasks import made_by
 from gtea.errors import DataError, UsageError
 
@@ -26,6 +27,14 @@ def test_all_files_have_one_plan(stopped: StoppedJob) -> None:
     assert times_of(stopped.folder) == plan_of(made_by(stopped.folder, "read.1"))
     assert "bad" not in made_by(stopped.folder, "reread.1").facts  # it was read once
     assert events_of(stopped.folder, 1).path.name == "read.1.part"
+
+
+def test_a_plan_that_is_none_is_damage(tmp_path: Path) -> None:
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    write_part_file(folder / "times.part", {}, {"plan": None})
+    with pytest.raises(DamagedFileError, match="has no plan of times"):
+        times_of(folder)
 
 
 def test_other_versions_are_refused(stopped: StoppedJob, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gtea.cluster.node_facts import reading_facts, require_same_node
-from gtea.cluster.part_files import PartFile
+from gtea.cluster.part_files import DamagedFileError, PartFile
 from gtea.cluster.tasks import made_by, part_path
 from gtea.cluster.work_folder import read_job
 from gtea.errors import DataError
@@ -143,8 +143,10 @@ def plan_of(file: PartFile) -> TimePlan | None:
 
 def times_of(folder: Path) -> TimePlan:
     """How times are converted."""
-    plan = plan_of(made_by(folder, TIMES))
-    assert plan is not None, "the task has refused what it can't plan"
+    file = made_by(folder, TIMES)
+    plan = plan_of(file)
+    if plan is None:  # the task refuses what it can't plan
+        raise DamagedFileError(file.path, "has no plan of times")
     return plan
 
 
