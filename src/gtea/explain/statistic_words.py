@@ -11,7 +11,7 @@ _PARTNERS = {"out": "those it pays", "in": "those who pay it", "both": "its coun
 _BURSTY = 0.3
 _KEEPS = 0.4
 """Events keep to some hours if the mean of their directions on the clock is so long: 0 if spread evenly, 1 at most."""
-_OF_TWO_EVENTS = frozenset("span gap_mean gap_std gap_min gap_max rate burstiness busiest trend".split())
+_OF_TWO_EVENTS = ("span", "gap_mean", "gap_std", "gap_min", "gap_max", "rate", "burstiness", "busiest", "trend")
 """Statistics that need two events."""
 _MIN_PLAIN = 1e-8
 _UNITS = (("years", 365.25 * 86_400), ("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0), ("seconds", 1.0))

@@ -1,9 +1,9 @@
 """What to look at next: the counterparties of a case that lead further, each with its reasons in words.
 
 First come those that raise the score most, together, and then one or more that are known to be of the class that is
-looked for. Last come the one that paid most of what the account received and the one that got most of what it sent, if they are not
-among them: where money comes from and goes is worth a look whatever a model reads. Further ones that are cases of the
-same report are named, too. Every figure is exact.
+looked for. Last come the one that paid most of what the account received and the one that got most of what it sent, if
+they are not among them: where money comes from and goes is worth a look whatever a model reads. Further ones that are
+cases of the same report are named, too. Every figure is exact.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _moved(case: Case, pair: Pair, *, sent: bool) -> str:
 
 
 def _share(case: Case, pair: Pair, *, sent: bool) -> float:
-    """The share of a pair in all that the account received, or sent; 0 without amounts, and where signs make it none."""
+    """The share of a pair in all that the account received, or sent; 0 if there are no amounts, or negative ones."""
     dealings = case.dealings
     total = float(dealings.amount[dealings.sent == sent].sum()) if case.has_amounts else 0.0
     amount = float(pair.amount[pair.sent == sent].sum())
