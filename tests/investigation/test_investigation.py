@@ -90,6 +90,10 @@ def test_it_is_the_same_as_its_steps(gtea: Run, request_of: InvestigationRequest
     assert (case / "MODEL_CARD.md").read_bytes() == (case / "model" / "MODEL_CARD.md").read_bytes()
     recorded = json.loads((case / "investigation.json").read_text())
     assert recorded["columns"]["src"] == "payer"
+    defaults = recorded["defaults"]
+    assert defaults["training"] == json.loads((case / "model" / "config.json").read_text())["run"]
+    assert (defaults["ingest"]["self_loops"], defaults["ingest"]["timezone"]) == ("drop", "UTC")
+    assert defaults["report"] == {"top": 3, "unlabelled": True, "amount": "amount"}
     assert (
         recorded["model"]["threshold"]["value"]
         == json.loads((case / "model" / "thresholds.json").read_text())["threshold"]["value"]
