@@ -13,8 +13,12 @@ import pytest
 from tests.explain.worlds import CUT, model_of, random_rows, small, with_threshold
 from tests.models.documents import FACTS, metrics_of
 from tests.properties.graphs import columns
+from tests.report.hostile_ids import HOSTILE
+from tests.report.made_up import busy_store, explained
 
+from gtea.cli.explain import print_explanation
 from gtea.config import FeaturesConfig
+from gtea.explain.explanation import WhatIf
 from gtea.ingestion.ingest import ingest
 from gtea.models.model_folder import save_model
 from gtea.store.store import Store
@@ -88,3 +92,20 @@ def test_what_is_refused(gtea: Run, files: tuple[Path, Path], words: tuple[str, 
     outcome = gtea("explain", *files, *words)
     assert outcome.code == 2
     assert message in outcome.err
+
+
+def test_hostile_ids_are_inert_in_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """No id moves the cursor, colours what follows, turns the direction of text, or poses as a row of the table."""
+    store = busy_store(names=HOSTILE)
+    found = explained(store)
+    every = WhatIf(tuple(HOSTILE[:10]), 0.2, False, False)
+    for account in HOSTILE:
+        pages = [found.counterparties[place : place + 10] for place in range(0, len(HOSTILE), 10)]
+        page = pages[HOSTILE.index(account) % len(pages)]
+        print_explanation(replace(found, account=account, counterparties=page, what_if=every))
+    text = capsys.readouterr().out
+    assert not [each for each in set(text) if each != "\n" and not each.isprintable()]
+    assert max(map(len, text.splitlines())) < 200
+    lines_each = text.count("\n") / len(HOSTILE)
+    print_explanation(replace(found, account="plain", counterparties=found.counterparties[:10], what_if=every))
+    assert lines_each <= capsys.readouterr().out.count("\n")

@@ -47,3 +47,14 @@ def test_one_number_is_told_once() -> None:
     scores = np.array([0.5, 0.55, 0.6, 0.65, 0.7, 0.75])
     told = statistic_effects(population, store.node("a"), names, scores, 0.9, view)
     assert [each.name for each in told] == ["both_gap_min", "in_amount_sum", "both_partners"]
+
+
+def test_the_same_words_are_told_once() -> None:
+    """Of one event there is no gap, and no deviation."""
+    store = store_in_memory(["a", "b", "d"], ["b", "c", "a"], [10, 20, 50], features={"amount": [1.0, 2.0, 3.0]})
+    view = store.as_of()
+    population = AccountPopulation(view, ("statistics",))
+    names = ("out_gap_min", "out_amount_std", "both_partners")
+    told = statistic_effects(population, store.node("a"), names, np.array([0.5, 0.6, 0.7]), 0.9, view)
+    assert [each.name for each in told] == ["out_gap_min", "both_partners"]
+    assert told[0].sentence.startswith("has one event sent only; ")

@@ -28,7 +28,7 @@ def test_what_a_mule_does() -> None:
     assert said == "forwards 99.7 % of the amount it receives, within 2 hours; more than 98 % of accounts"
     said = words("left_amount", OtherAccounts(12.0, 88.0), **{**moved, "out_amount_sum": 3220.0})
     assert said == (
-        "sends 3.22 times the amount it receives, within 2 hours; the two sums are further apart for 88 % of accounts"
+        "sends 3.22 times the amount it receives, within 2 hours; the two sums are closer than for 88 % of accounts"
     )
     said = words("left_amount", OtherAccounts(30.0, 0.0), in_amount_sum=3.0, out_amount_sum=0.0)
     assert said == "only receives amount; like 70 % of accounts"
@@ -74,8 +74,29 @@ def test_there_are_words_for_every_statistic(value: float, steps: bool) -> None:
         values = {**dict.fromkeys(NAMES, value), "rhythm_hold_mean": min(value, 20.0)}
         values[name] = min(value, 20.0) if logarithm else value
         said = sentence(name, values, OtherAccounts(10.0, 90.0), FEATURES, steps)
-        assert said.endswith("; less than 90 % of accounts") or name.startswith("left_")
+        assert said.endswith("; less than 90 % of accounts") or name.startswith(("left_", "rhythm_day_"))
         assert name not in said
+
+
+@pytest.mark.parametrize("name", ["out_gap_min", "out_span", "out_amount_std", "rhythm_out_burstiness"])
+def test_a_number_of_too_few_events_is_not_told(name: str) -> None:
+    """It is zero by convention: an account with one event has no events at the same time."""
+    for count, said in ((0.0, "has no event sent"), (1.0, "has one event sent only")):
+        assert words(name, **{"out_count": count, name: 0.0}) == f"{said}; more than 98 % of accounts"
+    assert "event sent" not in words("out_count", out_count=0.0)
+    two = words("out_gap_min", OtherAccounts(0.0, 94.0), out_count=2.0, out_gap_min=0.0)
+    assert two == "has events sent at the same time; 94 % of accounts have longer gaps only"
+
+
+@pytest.mark.parametrize(
+    ("hour", "length", "said"),
+    [(4, 0.9, "keep to the hours around 04:00 UTC"), (23.7, 0.5, "around 00:00 UTC"), (18, 0.1, "are spread over the")],
+)
+def test_a_time_of_day_is_told_as_one(hour: float, length: float, said: str) -> None:
+    turned = math.tau * hour / 24
+    values = {"rhythm_day_cos": length * math.cos(turned), "rhythm_day_sin": length * math.sin(turned)}
+    assert words("rhythm_day_cos", **values) == words("rhythm_day_sin", **values)
+    assert said in words("rhythm_day_cos", **values)
 
 
 def test_a_statistic_of_another_kind_is_named() -> None:

@@ -118,7 +118,24 @@ def test_what_the_user_names_is_no_candidate_for_another_role() -> None:
 def test_nothing_fits() -> None:
     found = guessed("x:amount|y:amount")
     assert found.roles == {}
-    assert found.unsure == {"src": (), "dst": (), "time": ("x", "y")}
+    assert found.unsure == {"src": (), "dst": (), "time": ()}
+
+
+@pytest.mark.parametrize("day", ["31/05/2024", "5.6.24", "01-02-2024 10:30", "20240531"])
+def test_no_other_column_is_the_time_where_dates_can_t_be_read(day: str) -> None:
+    """An amount or an ordinal number would be taken for it, or a date of eight digits for seconds of the year 1970."""
+    columns = [ColumnSample(name, [VALUES["account"](row) for row in range(400)]) for name in ("from", "to")]
+    columns += [ColumnSample("Date", [day] * 400), ColumnSample("Value", [VALUES["amount"](row) for row in range(400)])]
+    found = guess_roles([*columns, ColumnSample("branches", ["3", "4"] * 200)], {})
+    assert (found.unsure, found.foreign_dates) == ({"time": ()}, ("Date",))
+    assert "can't be read" in found.ignored["Date"]
+    also = guess_roles([*columns, ColumnSample("timestamp", ["1700000000", "1700000001"] * 200)], {})
+    assert also.roles["time"] == "timestamp"
+
+
+def test_fractions_that_no_name_calls_times_are_none() -> None:
+    assert guessed("from:account|to:account|value:amount").unsure == {"time": ()}
+    assert guessed("from:account|to:account|time:amount").roles["time"] == "time"
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,10 @@ def test_it_is_the_same_as_its_steps(gtea: Run, request_of: InvestigationRequest
     assert (case / "MODEL_CARD.md").read_bytes() == (case / "model" / "MODEL_CARD.md").read_bytes()
     recorded = json.loads((case / "investigation.json").read_text())
     assert recorded["columns"]["src"] == "payer"
+    defaults = recorded["defaults"]
+    assert defaults["training"] == json.loads((case / "model" / "config.json").read_text())["run"]
+    assert (defaults["ingest"]["self_loops"], defaults["ingest"]["timezone"]) == ("drop", "UTC")
+    assert defaults["report"] == {"top": 3, "unlabelled": True, "amount": "amount"}
     assert (
         recorded["model"]["threshold"]["value"]
         == json.loads((case / "model" / "thresholds.json").read_text())["threshold"]["value"]
@@ -212,6 +216,16 @@ def test_the_command_says_what_it_took_for_what(gtea: Run, tables: Tables, tmp_p
     assert outcome.out.endswith("report/index.html: 4 accounts with their reasons\n")
     again = gtea("investigate", tables.whole, "--labels", tables.labels, *settings, "--out", tmp_path / "case")
     assert "model: kept, because labels, columns and settings are the same" in again.out
+
+
+@pytest.mark.parametrize("named", [[], ["--time", "date"]], ids=["guessed", "named"])
+def test_dates_that_would_be_misread_are_refused(gtea: Run, tables: Tables, tmp_path: Path, named: list[str]) -> None:
+    path = tmp_path / "days.csv"
+    path.write_text("payer,payee,date,amount\na,b,20240102,1.5\nb,c,20240203,2.5\nc,a,20240304,0.5\n")
+    outcome = gtea("investigate", path, "--labels", tables.labels, *named, "--out", tmp_path / "case")
+    assert outcome.code == 2
+    assert "dates must be written year first, as in 2024-05-31" in outcome.err
+    assert "'date'" in outcome.err
 
 
 def test_what_can_t_be_told_is_asked_for(gtea: Run, tables: Tables, tmp_path: Path) -> None:

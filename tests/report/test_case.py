@@ -53,9 +53,17 @@ def test_strongest_first_and_raising_first_are_two_orders(busy_case: Case) -> No
 
 @pytest.mark.parametrize(
     ("falls", "named"),
-    [((2.0, 1.0, 0.5), 3), ((2.0, 0.1, 1.0), 1), ((0.5, 4.0, 0.1), 2), ((0.0, 0.0, 0.0), 0), ((-0.5, -0.1, 0.0), 0)],
+    [
+        ((2.0, 1.0, 0.5), 3),
+        ((2.0, 0.1, 1.0), 3),
+        ((0.5, 4.0, 0.1), 2),
+        ((0.0, 4.0, 0.1), 2),
+        ((5.0, 0.2, 0.2), 1),
+        ((0.0, 0.0, 0.0), 0),
+        ((-0.5, -0.1, 0.0), 0),
+    ],
 )
-def test_those_are_named_without_whom_the_score_still_falls(
+def test_those_are_named_who_make_most_of_the_fall_together(
     busy_case: Case, falls: tuple[float, ...], named: int
 ) -> None:
     about = busy_case.explanation
@@ -63,6 +71,8 @@ def test_those_are_named_without_whom_the_score_still_falls(
     changed = dataclasses.replace(about, removal_curve=tuple(curve.tolist()))
     found = dataclasses.replace(busy_case, explanation=changed).named
     assert [pair.about.account for pair in found] == list(about.removed[:named])
+    two = dataclasses.replace(busy_case, explanation=changed, pairs=tuple(busy_case.raising[:2]))
+    assert len(two.named) <= 1, "without both, there is nothing to score"
 
 
 def test_bursts_are_spans_of_page_time_in_any_unit() -> None:

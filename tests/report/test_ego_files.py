@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 from xml.etree import ElementTree
 
@@ -30,6 +31,9 @@ def test_gexf_is_well_formed_and_complete() -> None:
     space = {"g": "http://gexf.net/1.3"}
     assert len(tree.findall(".//g:node", space)) == len(HOSTILE) + 1
     assert len(tree.findall(".//g:edge", space)) == len(NETWORK.edges)
+    graph = nx.read_gexf(io.BytesIO(ego_gexf(NETWORK).encode()), version="1.3")
+    assert (graph.number_of_nodes(), graph.number_of_edges()) == (len(HOSTILE) + 1, len(NETWORK.edges))
+    assert {data["label"] for _, data in graph.nodes(data=True)} >= {"=1+1", "<script>window.pwned=1</script>"}
 
 
 def test_json_and_table_have_exact_ids() -> None:

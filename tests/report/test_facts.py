@@ -14,8 +14,8 @@ def test_six_facts_in_amounts() -> None:
     case = made_up_case(store_in_memory(*rows, features={"amount": [6.0, 9.0, 4.0]}, unit="s"))
     found = {fact.name: (fact.figure, fact.more) for fact in facts(case)}
     assert found == {
-        "Received": ("10.00", "2 events, 2 payers"),
-        "Sent": ("9.00", "1 event, 1 payee"),
+        "Received": ("10.00", "of amount, 2 events, 2 payers"),
+        "Sent": ("9.00", "of amount, 1 event, 1 payee"),
         "Stays": ("1.00", "10 % of what came in"),
         "Counterparties": ("2", f"{len(case.counting)} with an effect"),
         "First event": ("1 Jan 1970", ""),

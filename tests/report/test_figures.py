@@ -36,8 +36,8 @@ def test_numbers_in_sentences() -> None:
     ]  # fmt: skip
     assert counted(1, "event") == "1 event"
     assert counted(2_012, "counterparty", "counterparties") == "2,012 counterparties"
-    assert [percent_text(share) for share in (0.0, 0.0002, 0.004, 0.5, 0.996, 1.0)] == [
-        "0 %", "< 0.1 %", "0.4 %", "50 %", "99.6 %", "100 %",
+    assert [percent_text(share) for share in (0.0, 0.0002, 0.004, 0.5, 0.996, 0.9999, 1.0)] == [
+        "0 %", "< 0.1 %", "0.4 %", "50 %", "99.6 %", "> 99.9 %", "100 %",
     ]  # fmt: skip
     assert [listed(list(words)) for words in ("", "a", "ab", "abc")] == ["", "a", "a and b", "a, b and c"]
-    assert [effect_text(effect) for effect in (1.234, -0.5)] == ["+1.23", "\N{MINUS SIGN}0.50"]
+    assert [effect_text(effect) for effect in (1.234, -0.5, -0.004)] == ["+1.23", "\N{MINUS SIGN}0.50", "0.00"]

@@ -7,6 +7,7 @@ from tests.report.made_up import busy_store, made_up_case
 from gtea.report.case import Case, Pair
 from gtea.report.next_steps import next_steps, num_known
 from gtea.report.shown import short_id
+from gtea.store.memory import store_in_memory
 
 
 def with_known(case: Case, pair: Pair, label: str) -> Case:
@@ -23,7 +24,22 @@ def test_those_that_raise_the_score_most_are_looked_at_next(busy_case: Case) -> 
         assert f"without it the score would be {pair.about.score_without:.3f}" in step.words
 
 
-def test_known_ones_come_first_and_other_cases_are_named(busy_case: Case) -> None:
+def test_where_the_money_comes_from_and_goes_is_worth_a_look() -> None:
+    store = store_in_memory(
+        ["a", "b", "c", "d", "me", "me", "me"],
+        ["me", "me", "me", "me", "d", "e", "f"],
+        [1, 2, 3, 4, 5, 6, 7],
+        features={"amount": [1.0, 1.0, 1.0, 50.0, 1.0, 90.0, 20.0]},
+    )
+    case = made_up_case(store)
+    steps = {step.whole: step.words for step in next_steps(case, {}).steps}
+    assert len(steps) <= 6
+    assert "94 % of what the account received" in steps["d"]
+    assert "81 % of what the account sent" in steps["e"]
+    assert set(steps) == {pair.about.account for pair in case.named} | {"d", "e"}
+
+
+def test_known_ones_are_named_and_other_cases_are_named(busy_case: Case) -> None:
     last, *others = busy_case.raising[::-1]
     case = with_known(busy_case, last, "illicit")
     assert num_known(busy_case) == 0

@@ -37,6 +37,10 @@ def test_the_note_says_what_the_curves_show(busy_case: Case) -> None:
     about = busy_case.explanation
     assert removal_note(about).startswith(f"Without the first three: {about.removal_curve[2]:.3f}. Without three at ")
     two = dataclasses.replace(about, removal_curve=(0.5, 0.3), num_counterparties=2)
-    assert removal_note(two) == "Without both: 0.300. Dashes: alerts from here."
+    nobody_left = "Without both: 0.300, the score of any account without events. Dashes: alerts from here."
+    assert removal_note(two) == nobody_left
+    twelve = dataclasses.replace(about, num_counterparties=12)
+    assert "The last point is the score of any account without events." in removal_note(twelve)
+    assert "without events" not in removal_note(about)
     one = dataclasses.replace(about, removal_curve=(0.5,), threshold=None)
     assert removal_note(one).startswith("Without the first: 0.500. Without one at random: ")

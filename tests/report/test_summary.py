@@ -32,16 +32,31 @@ def test_what_would_have_to_be_different(busy_case: Case) -> None:
     assert "It would be no alert without 39 counterparties (0.200)" in summary_text(
         with_what_if(busy_case, WhatIf(accounts[1:], 0.2, False, False))
     )
-    assert "It would be no alert only without all of them (0.200)." in summary_text(
+    assert "Only without all of its counterparties, with no event left, would it be no alert." in summary_text(
         with_what_if(busy_case, WhatIf(accounts, 0.2, False, True))
     )
-    assert "no alert without all of them (0.200); no smaller set was found" in summary_text(
+    assert "No set of counterparties, short of all, was found without which it would be no alert." in summary_text(
         with_what_if(busy_case, WhatIf(accounts, 0.2, False, False))
     )
     assert "whichever counterparties are left out" in summary_text(
         with_what_if(busy_case, WhatIf(accounts, 0.9, True, True))
     )
     assert "alert" not in summary_text(with_what_if(busy_case, None))
+
+
+def test_who_is_named_and_is_enough_is_said_once(busy_case: Case) -> None:
+    named = tuple(pair.about.account for pair in busy_case.named)
+    text = summary_text(with_what_if(busy_case, WhatIf(named, 0.2, False, True)))
+    after = busy_case.explanation.removal_curve[len(named) - 1]
+    assert f" it would be {after:.3f}, and no alert; no smaller set does it. Most of" in text
+    assert "It would be no alert" not in text
+
+
+def test_nobody_is_named_where_no_three_are_enough(busy_case: Case) -> None:
+    five = WhatIf(tuple(busy_case.explanation.removed[:5]), 0.2, False, False)
+    text = summary_text(with_curve(with_what_if(busy_case, five), 0.99, 0.99, 0.99))
+    assert "It rests on no three of them. " in text
+    assert "own numbers" not in text
 
 
 def test_known_counterparties_are_counted(busy_case: Case) -> None:
@@ -76,9 +91,12 @@ def test_who_is_named_is_who_is_removed(busy_case: Case) -> None:
     )
     assert "hardly" not in text
     assert "hardly rests on single counterparties" in summary_text(with_curve(busy_case, 0.97))
-    assert "No counterparty raises it" in summary_text(with_curve(busy_case, 0.99))
-    two = dataclasses.replace(busy_case, pairs=tuple(busy_case.raising[:2]))
-    assert "Without all of its counterparties, 0x" in summary_text(with_curve(two, 0.9, 0.5))
+    bare = with_what_if(with_curve(busy_case, 0.99), None)
+    assert "It rests on no counterparty: look at its own numbers" in summary_text(bare)
+    one = dataclasses.replace(busy_case, pairs=tuple(busy_case.raising[:1]))
+    text = summary_text(with_what_if(with_curve(one, 0.2), WhatIf(one.explanation.removed[:1], 0.2, False, True)))
+    assert "Its only counterparty is 0x" in text
+    assert "without" not in text
 
 
 def test_no_alert_is_said(busy_case: Case) -> None:

@@ -9,7 +9,7 @@ import click
 
 from gtea.cli.bars import progress_bar
 from gtea.cli.output import given, json_option
-from gtea.cli.terminal import print_json, say, warn
+from gtea.cli.terminal import cell, print_json, say, warn
 from gtea.cli.train import device_option
 from gtea.errors import UsageError
 
@@ -79,7 +79,7 @@ def command(
         if as_json:
             print_json(found.to_json())
         else:
-            _print_explanation(found)
+            print_explanation(found)
         if html is not None:
             _write_page(explainer, found, Path(model), Path(html))
         return
@@ -102,8 +102,9 @@ def _write_page(explainer: Explainer, found: Explanation, model: Path, path: Pat
     warn(f"page written to {path}")
 
 
-def _print_explanation(found: Explanation) -> None:
-    subject = found.account if found.pair is None else " -> ".join(found.pair)
+def print_explanation(found: Explanation) -> None:
+    """Print an explanation for people: ids are cut, and can't be anything but text."""
+    subject = " -> ".join(map(cell, found.pair or (found.account,)))
     say(f"{subject} as of {found.as_of}")
     verdict = (
         "" if found.threshold is None else f", {'an alert' if found.alert else 'no alert'} at {found.threshold:.4f}"
@@ -130,7 +131,7 @@ def _print_counterparties(found: Explanation) -> None:
     for each in found.counterparties[:_SHOWN]:
         weight = "       " if each.weight is None else f"{each.weight:7.4f}"
         figures = f"{each.effect:+7.2f}  {each.score_without:7.4f}  {weight}  {each.num_events:6,}"
-        say(f"  {figures}  {each.account}")
+        say(f"  {figures}  {cell(each.account)}")
 
 
 def _print_what_if(found: Explanation) -> None:
@@ -147,7 +148,7 @@ def _print_what_if(found: Explanation) -> None:
             f"{'and no smaller set will do' if proven else 'the smallest set found'}:"
         )
         for name in found.what_if.accounts[:_SHOWN]:
-            say(f"  {name}")
+            say(f"  {cell(name)}")
         if count > _SHOWN:
             say(f"  and {count - _SHOWN:,} more")
 

@@ -36,7 +36,7 @@ _NO_ACCOUNT = "no column of text or whole numbers is left"
 _NOTHING_FITS: dict[Role, str] = {
     "src": _NO_ACCOUNT,
     "dst": _NO_ACCOUNT,
-    "time": "no column has numbers or dates as in 2024-05-31 12:00:00",
+    "time": "no column has dates as in 2024-05-31 12:00:00, or whole numbers",
 }
 
 
@@ -104,6 +104,7 @@ def command(
     named: dict[Role, str | None] = {"src": src, "dst": dst, "time": time}
     sampled = sample_columns(files[0])
     guess = guess_roles(sampled, named)
+    _require_readable_dates(guess, transactions)
     roles = {**guess.roles, **_asked(guess, transactions, labels, out)}
     columns = EventColumns(
         roles["src"],
@@ -170,6 +171,16 @@ def _asked(guess: ColumnRoles, transactions: str, labels: str, out: str) -> dict
         f"{transactions}: can't tell which column is {ROLES[role]} ({could_be}). "
         f"Name it: {shlex.join([*line, '--out', out])}"
     )
+
+
+def _require_readable_dates(guess: ColumnRoles, transactions: str) -> None:
+    """Stop where the time is a column whose dates would be misread, or where there is no other that could be it."""
+    foreign = ", ".join(map(repr, guess.foreign_dates))
+    if foreign and (guess.roles.get("time") in guess.foreign_dates or guess.unsure.get("time") == ()):
+        raise UsageError(
+            f"{transactions}: dates must be written year first, as in 2024-05-31 or 2024-05-31 12:00:00 (those of "
+            f"{foreign} are not). Write them so, in a spreadsheet or a script, or name another column by --time."
+        )
 
 
 def _guess_lines(columns: EventColumns, ignored: Mapping[str, str]) -> list[str]:

@@ -66,7 +66,7 @@ class Explainer:
             raise UsageError(f"amount: must be an event feature of the store (got {amount!r}). It has {known}.")
         self.model, self.store = model, store
         self.view = store.as_of(as_of)
-        self.amount = amount or _amount_column(store.features)
+        self.amount = amount or amount_column(store.features)
         self._ready = None
         if isinstance(model, NodeModel) and EffectModel.supports(model):
             self._ready = EffectModel(model, self.view)
@@ -321,6 +321,7 @@ def random_sets(count: int, longest: int, draws: int = NUM_DRAWS) -> list[NDArra
     return [order[: i + 1] for order in orders for i in range(longest)]
 
 
-def _amount_column(features: tuple[str, ...]) -> str | None:
+def amount_column(features: tuple[str, ...]) -> str | None:
+    """The event feature that is summed up by default: the first one whose name says so, else the first one."""
     named = (name for name in features if any(word in name.lower() for word in _MONEY))
     return next(named, features[0] if features else None)

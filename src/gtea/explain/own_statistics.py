@@ -127,6 +127,10 @@ def statistic_effects(
         if same in told:
             continue
         told.add(same)
+        words = sentence(name, values, population.standing(column[name], values[name]), view.store.features, steps)
+        # Two statistics of one event, or both coordinates of a time of day, may come to the same words.
+        if any(words == each.sentence for each in found):
+            continue
         percentile = population.percentile(column[name], values[name])
         found.append(
             StatisticEffect(
@@ -136,7 +140,7 @@ def statistic_effects(
                 percentile,
                 float(scores[i]),
                 float(effects[i]),
-                sentence(name, values, population.standing(column[name], values[name]), view.store.features, steps),
+                words,
             )
         )
     return tuple(found)

@@ -9,6 +9,10 @@ from typing import NamedTuple
 _SIDES = {"out": "sent", "in": "received", "both": "sent and received"}
 _PARTNERS = {"out": "those it pays", "in": "those who pay it", "both": "its counterparties"}
 _BURSTY = 0.3
+_KEEPS = 0.4
+"""Events keep to some hours if the mean of their directions on the clock is so long: 0 if spread evenly, 1 at most."""
+_OF_TWO_EVENTS = ("span", "gap_mean", "gap_std", "gap_min", "gap_max", "rate", "burstiness", "busiest", "trend")
+"""Statistics that need two events."""
 _MIN_PLAIN = 1e-8
 _UNITS = (("years", 365.25 * 86_400), ("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0), ("seconds", 1.0))
 
@@ -35,8 +39,12 @@ def sentence(
     below, above = standing
     if name.startswith("left_") and words.startswith(("forwards", "sends")):
         # The statistic is what is left: how far both sums are apart.
-        told = "more than" if words.startswith("forwards") else "the two sums are further apart for"
+        told = "more than" if words.startswith("forwards") else "the two sums are closer than for"
         return f"{words}; {told} {_accounts(above)} of accounts"
+    if name.startswith("rhythm_day_"):
+        return words
+    if words.startswith("has events"):
+        return f"{words}; {_accounts(above)} of accounts have longer gaps only"
     if 100 - below - above > max(below, above):
         return f"{words}; like {_accounts(100 - below - above)} of accounts"
     if below >= above:
@@ -48,17 +56,40 @@ def _words(name: str, values: Mapping[str, float], features: tuple[str, ...], st
     value, first, _, rest = values[name], *name.partition("_")
     match first:
         case "out" | "in" | "both":
-            return _of_side(first, rest, value, features, steps)
+            return _too_few(first, rest, values) or _of_side(first, rest, value, features, steps)
         case "partners":
             return _of_partners(rest, value, features)
         case "rhythm":
-            return _of_rhythm(rest, value, features, steps)
+            if rest.startswith("day_"):
+                return _of_day(values)
+            side, _, kind = rest.partition("_")
+            return _too_few(side, kind, values) or _of_rhythm(rest, value, features, steps)
         case "left":
             return _forwarded(rest, values, steps)
         case "net":
             return f"{'keeps' if value >= 0 else 'gives away'} {_number(abs(value))} of {rest} in all"
         case _:
             return f"{name} is {_number(value)}"
+
+
+def _too_few(side: str, rest: str, values: Mapping[str, float]) -> str | None:
+    """What there is instead of a statistic that needs an event, or two: its value is zero, and says nothing."""
+    count = values.get(f"{side}_count")
+    events = "" if side == "both" else f" {_SIDES.get(side)}"
+    if count == 0 and rest not in ("count", "partners"):
+        return f"has no event{events}"
+    if count == 1 and (rest in _OF_TWO_EVENTS or rest.endswith(("_std", "_rate"))):
+        return f"has one event{events} only"
+    return None
+
+
+def _of_day(values: Mapping[str, float]) -> str:
+    """The mean time of day on the circle, from both of its coordinates."""
+    east, north = values["rhythm_day_cos"], values["rhythm_day_sin"]
+    if math.hypot(east, north) < _KEEPS:
+        return "its events are spread over the day"
+    hour = round(24 * math.atan2(north, east) / math.tau) % 24
+    return f"its events keep to the hours around {hour:02d}:00 UTC"
 
 
 def _of_side(side: str, rest: str, value: float, features: tuple[str, ...], steps: bool) -> str:
@@ -136,8 +167,6 @@ def _of_rhythm(rest: str, value: float, features: tuple[str, ...], steps: bool) 
         )
     if rest == "alternation":
         return f"changes between sending and receiving in {_percent(100 * value)} of its events"
-    if rest in ("day_cos", "day_sin"):
-        return f"its events keep to certain times of the day ({rest} {value:.2f})"
     if rest.endswith("_passed"):
         feature = rest.removesuffix("_passed")
         if value < 0:

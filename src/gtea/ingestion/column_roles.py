@@ -53,6 +53,8 @@ class ColumnRoles:
     """The columns that could be told."""
     unsure: Mapping[Role, tuple[str, ...]]
     """The roles that could not be told, with the columns that might have them."""
+    foreign_dates: tuple[str, ...]
+    """The columns with dates that can't be read."""
     features: tuple[str, ...]
     categorical: tuple[str, ...]
     ignored: Mapping[str, str]
@@ -68,10 +70,14 @@ def guess_roles(columns: Sequence[ColumnSample], given: Mapping[Role, str | None
     """
     roles = {role: name for role in ROLES if (name := given.get(role))}
     unsure: dict[Role, tuple[str, ...]] = {}
+    foreign_dates = tuple(column.name for column in columns if column.has_foreign_dates)
     # Twice: what one role has taken is no candidate for the others.
     for role in (*ROLES, *ROLES):
         if role not in roles:
             unsure[role] = _best(role, [column for column in columns if column.name not in roles.values()])
+            # What is left over is no time where another column has dates.
+            if role == "time" and foreign_dates and not any(_score(role, column) for column in columns):
+                unsure[role] = ()
             if len(unsure[role]) == 1:
                 (roles[role],) = unsure.pop(role)
     if "src" in unsure and "dst" in unsure:
@@ -88,7 +94,7 @@ def guess_roles(columns: Sequence[ColumnSample], given: Mapping[Role, str | None
             ignored[column.name] = reason
         else:
             (features if column.is_numeric else categorical).append(column.name)
-    return ColumnRoles(roles, unsure, tuple(features), tuple(categorical), ignored)
+    return ColumnRoles(roles, unsure, foreign_dates, tuple(features), tuple(categorical), ignored)
 
 
 def suspicious_class(columns: Sequence[ColumnSample]) -> tuple[str, str] | None:
@@ -123,7 +129,10 @@ def _best(role: Role, columns: Sequence[ColumnSample]) -> tuple[str, ...]:
     highest = max(scores.values(), default=0)
     if highest > 0:
         return tuple(name for name, score in scores.items() if score == highest)
-    return tuple(column.name for column in columns if _fits(role, column))
+    # Fractions without a name that says so are amounts, or shares.
+    return tuple(
+        column.name for column in columns if _fits(role, column) and (role != "time" or column.kind != "number")
+    )
 
 
 def _score(role: Role, column: ColumnSample) -> int:
@@ -139,7 +148,8 @@ def _score(role: Role, column: ColumnSample) -> int:
 def _fits(role: Role, column: ColumnSample) -> bool:
     """Whether the values of a column could have this role."""
     if role == "time":
-        return column.kind in ("time", "integer", "number") and not _is_label(column.name)
+        readable = column.kind in ("time", "integer", "number") and not column.has_foreign_dates
+        return readable and not _is_label(column.name)
     name = column.name.lower()
     return (
         column.kind in ("text", "integer")
@@ -181,6 +191,8 @@ def _why_ignored(column: ColumnSample) -> str | None:
     words = name_words(column.name)
     if _is_label(column.name):
         return "looks like a label, which a model must not see"
+    if column.has_foreign_dates:
+        return "has dates that can't be read; write them like 2024-05-31 to use them"
     if column.num_distinct <= 1:
         return "has one value only"
     if column.is_numeric:

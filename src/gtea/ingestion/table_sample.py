@@ -21,6 +21,9 @@ Kind = Literal["time", "integer", "number", "text", "empty"]
 
 _NUM_ROWS = 2_000
 _DATE = re.compile(r"\s*\d{4}[-/]\d{1,2}[-/]\d{1,2}([T ]\d{1,2}:\d{2}.*)?\s*")
+_FOREIGN_DATE = re.compile(
+    r"\s*(\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})|(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01]))([ T,].*)?\s*"
+)
 _INTEGER = re.compile(r"\s*[+-]?\d{1,18}\s*")
 _FOREIGN_NUMBER = re.compile(r"\s*[+-]?(\d+|\d{1,3}([. ']\d{3})+),\d+\s*|\s*[+-]?\d{1,3}([, ']\d{3})+(\.\d+)?\s*")
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
@@ -55,6 +58,12 @@ class ColumnSample:
         return any(foreign) and all(
             found or _NUMBER.fullmatch(value) for found, value in zip(foreign, values, strict=True)
         )
+
+    @cached_property
+    def has_foreign_dates(self) -> bool:
+        """Whether all values are dates as in 31/05/2024 or 20240531: which of two numbers is the month is a guess."""
+        values = [value for value in self.values if value is not None]
+        return bool(values) and all(_FOREIGN_DATE.fullmatch(value) for value in values)
 
     @cached_property
     def num_distinct(self) -> int:

@@ -27,6 +27,7 @@ from typing import Any, TypedDict
 import torch
 
 from gtea.errors import UsageError
+from gtea.explain.explainer import amount_column
 from gtea.ingestion.bad_rows import BadRows
 from gtea.ingestion.ingest import ingest
 from gtea.models.model_folder import load_model
@@ -84,6 +85,9 @@ class InvestigationResult(TypedDict):
     report: ReportSummary
     commands: list[str]
     """The same step by step."""
+    defaults: dict[str, Any]
+    """Everything that was not asked for, as it was resolved: how the table was read, all settings of the training, and
+    the options of the report."""
     model_inputs: dict[str, Any]
     """What the model was made from. Another training is due if it changes."""
 
@@ -184,7 +188,8 @@ def investigate(
         with atomic_write(request.out / _CARD) as stream:
             stream.write((request.out / _MODEL / _CARD).read_bytes())
         # Accounts of the training rank first, and are no discoveries.
-        unlabelled = load_model(request.out / _MODEL).preprocessing["neighbour_labels"] is not None
+        saved = load_model(request.out / _MODEL)
+        unlabelled = saved.preprocessing["neighbour_labels"] is not None
         report = _report(request, store, unlabelled, progress)
         result = InvestigationResult(
             out=str(request.out),
@@ -198,6 +203,11 @@ def investigate(
             scores=scores,
             report=report,
             commands=request.commands(unlabelled=unlabelled),
+            defaults={
+                "ingest": {**store.manifest.schema, "stored_unit": store.unit, "bad_rows": request.bad_rows},
+                "training": saved.config["run"],
+                "report": {"top": request.top, "unlabelled": unlabelled, "amount": amount_column(store.features)},
+            },
             model_inputs=request.model_inputs(),
         )
         write_json(request.out / _RECORD, dict(result))

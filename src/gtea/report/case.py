@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +26,8 @@ TRACE = 0.005
 """An effect that is shown as 0.00."""
 _WINDOW_ROWS, _FILLED = 12, 0.3
 """Of so many strongest counterparties, so large a share has an event in the window that a page shows first."""
-_NAMED, _GOOD_PART = 3, 0.1
-"""So many counterparties are named, and none by which the score falls by less than this part of the largest fall."""
+_NAMED, _MOST = 3, 0.9
+"""So many counterparties are named at most: as few as make this part of the fall that so many make."""
 
 
 @dataclass(frozen=True)
@@ -134,11 +133,18 @@ class Case:
 
     @property
     def named(self) -> list[Pair]:
-        """Up to three that raise the score most, together: as many as each still lower it by a good part."""
-        curve = [log_odds(score) for score in (self.explanation.score, *self.explanation.removal_curve[:_NAMED])]
-        falls = [before - after for before, after in pairwise(curve)]
-        enough = max(TRACE, _GOOD_PART * max(falls, default=0.0))
-        return self.raising[: next((place for place, fall in enumerate(falls) if fall < enough), len(falls))]
+        """Up to three that raise the score most, together: as few as make most of the fall that three make.
+
+        Two that do the same hide each other: without the first one alone, the score need not fall at all. Not all
+        counterparties are named, unless there is only one: without all of them, there is nothing to score.
+        """
+        about = self.explanation
+        curve = about.removal_curve[: min(_NAMED, max(1, len(self.pairs) - 1))]
+        falls = [log_odds(about.score) - log_odds(after) for after in curve]
+        largest = max(falls, default=0.0)
+        if largest < TRACE:
+            return []
+        return self.raising[: 1 + next(place for place, fall in enumerate(falls) if fall >= _MOST * largest)]
 
 
 def case_of(

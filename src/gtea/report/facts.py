@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from gtea.report.case import Case, Pair
 from gtea.report.figures import amount_text, counted, percent_text
+from gtea.report.shown import shown
 
 
 class Fact(NamedTuple):
@@ -28,7 +29,9 @@ def facts(case: Case) -> list[Fact]:
     found = []
     if case.has_amounts:
         received, sent = (float(dealings.amount[dealings.sent == side].sum()) for side in (False, True))
-        found += [Fact("Received", amount_text(received), details[0]), Fact("Sent", amount_text(sent), details[1])]
+        unit = shown(case.explanation.amount_column or "", 30)
+        told = [f"of {unit}, {detail}" for detail in details]
+        found += [Fact("Received", amount_text(received), told[0]), Fact("Sent", amount_text(sent), told[1])]
         stays = percent_text((received - sent) / received) if received > 0 and 0 <= sent <= received else ""
         name = "Stays" if received >= sent else "More sent than received"
         found.append(Fact(name, amount_text(abs(received - sent)), f"{stays} of what came in" if stays else ""))

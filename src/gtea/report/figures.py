@@ -20,7 +20,9 @@ def score_text(probability: float) -> str:
 
 
 def effect_text(effect: float) -> str:
-    """A signed effect in log-odds, with a true minus."""
+    """A signed effect in log-odds, with a true minus; one that is shown as zero has no sign."""
+    if abs(effect) < 0.005:
+        return "0.00"
     return f"{_MINUS if effect < 0 else '+'}{abs(effect):.2f}"
 
 
@@ -44,6 +46,8 @@ def percent_text(share: float) -> str:
     """A share in percent; with a digit more near 0 and 1, where it matters."""
     if 0 < share < 0.0005:
         return "< 0.1 %"
+    if 0.9995 <= share < 1:
+        return "> 99.9 %"
     digits = 0 if 0.01 <= share <= 0.99 or share in (0.0, 1.0) else 1
     return f"{100 * share:.{digits}f} %"
 

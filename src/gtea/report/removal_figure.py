@@ -74,9 +74,11 @@ def removal_note(about: Explanation) -> str:
     place = min(3, len(about.removal_curve)) - 1
     after = score_text(about.removal_curve[place])
     if place + 1 == about.num_counterparties:
-        note = f"Without {('it', 'both', 'all three')[place]}: {after}."
+        note = f"Without {('it', 'both', 'all three')[place]}: {after}, the score of any account without events."
     else:
         which, number = (("first", "one"), ("first two", "two"), ("first three", "three"))[place]
         note = f"Without the {which}: {after}. Without {number} at random: {score_text(about.random_curve.mean[place])}"
         note += " (band: one standard deviation)."
+        if len(about.removal_curve) == about.num_counterparties:
+            note += " The last point is the score of any account without events."
     return note + (" Dashes: alerts from here." if about.threshold is not None else "")

@@ -75,19 +75,26 @@ def _known(case: Case) -> Iterator[Phrase]:
 def _rests_on(case: Case) -> Iterator[Phrase]:
     named, number = case.named, len(case.pairs)
     if not named:
-        yield Phrase("No counterparty raises it: look at its own numbers. ")
+        found = case.explanation.what_if
+        several = found is not None and not found.alert and len(found.accounts) < number
+        yield Phrase("It rests on no " + ("three of them. " if several else "counterparty: look at its own numbers. "))
         return
-    if len(named) == number:
-        yield Phrase("Without " + ("its only counterparty, " if number == 1 else "all of its counterparties, "))
-    elif len(named) == 1:
+    if number == 1:
+        yield Phrase("Its only counterparty is ")
+        yield from _names([named[0].about.account])
+        yield Phrase(". ")
+        return
+    if len(named) == 1:
         yield Phrase(f"One of its {number:,} counterparties raises it most: without ")
     else:
         yield Phrase(f"{_COUNTS[len(named)]} of its {number:,} counterparties together raise it most: without ")
     yield from _names([pair.about.account for pair in named])
-    yield Phrase(", the score would be " if len(named) == number else ", it would be ")
+    yield Phrase(", it would be ")
     after = case.explanation.removal_curve[len(named) - 1]
     yield Phrase(score_text(after), "strong")
     hardly = log_odds(case.explanation.score) - log_odds(after) < _HARDLY
+    if _is_enough(case):
+        yield Phrase(f", and no alert{_smallest(case)}")
     yield Phrase(". It hardly rests on single counterparties: look at its own numbers. " if hardly else ". ")
 
 
@@ -99,18 +106,18 @@ def _when(case: Case) -> Iterator[Phrase]:
 
 def _what_if(case: Case) -> Iterator[Phrase]:
     found = case.explanation.what_if
-    if found is None:
+    if found is None or _is_enough(case) or (len(case.pairs) == 1 and not found.alert):
         return
     if found.alert or not found.accounts:
         yield Phrase("It would be an alert whichever counterparties are left out: look at its own numbers. ")
         return
     number = len(found.accounts)
-    if number == len(case.pairs) > 1:
-        without = f"without all of them ({score_text(found.score_without)})"
+    if number == len(case.pairs):
+        # What is left has a score, too, but it says nothing about this account.
         yield Phrase(
-            f"It would be no alert only {without}. "
+            "Only without all of its counterparties, with no event left, would it be no alert. "
             if found.proven_smallest
-            else f"It would be no alert {without}; no smaller set was found that does it. "
+            else "No set of counterparties, short of all, was found without which it would be no alert. "
         )
         return
     yield Phrase(
@@ -119,8 +126,19 @@ def _what_if(case: Case) -> Iterator[Phrase]:
     )
     if number <= _NAMED:
         yield from _names(found.accounts)
-    smallest = ", and no smaller set does it" if found.proven_smallest and number > 1 else ""
-    yield Phrase(f" ({score_text(found.score_without)}{smallest}). ")
+    yield Phrase(f" ({score_text(found.score_without)}{_smallest(case)}). ")
+
+
+def _is_enough(case: Case) -> bool:
+    """Whether those who are named are the smallest set without whom it is no alert: then it is said once."""
+    found = case.explanation.what_if
+    named = {pair.about.account for pair in case.named}
+    return found is not None and not found.alert and len(case.pairs) > 1 and set(found.accounts) == named
+
+
+def _smallest(case: Case) -> str:
+    found = case.explanation.what_if
+    return "; no smaller set does it" if found and found.proven_smallest and len(found.accounts) > 1 else ""
 
 
 def _label(case: Case) -> Iterator[Phrase]:

@@ -297,7 +297,7 @@
     const CLOCK = [60, 300, 900, 3600, 10800, 21600, 43200, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY, 91 * DAY, 182 * DAY, 365 * DAY];
     const LETTER = 6.6; // pixels
     const rulers = () => {
-      const room = Math.max(2, brush.clientWidth / 70), length = to - from;
+      const room = Math.max(4, brush.clientWidth / 70), length = to - from;
       const step = (data.steps ? STEPS : CLOCK).find(size => length / size <= room) ?? length / 2;
       const style = step < DAY ? null : step < 90 * DAY ? shortDates : dates;
       let lines = "";
