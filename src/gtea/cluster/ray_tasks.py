@@ -84,11 +84,8 @@ class RayTasks:
             ray = _imported()
             try:
                 self._connect(ray, own)
-            except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-                raise StoreError(
-                    f"--on ray: can't connect ({str(error).splitlines()[0][:300]}). Check the address, the token "
-                    "(RAY_AUTH_TOKEN_PATH) and that all nodes have this version of Ray."
-                ) from error
+            except Exception as error:  # Ray raises it bare when a node takes too long to start
+                raise StoreError(_connection_error(error, self._address)) from error
             try:
                 yield ray
             finally:
@@ -184,6 +181,15 @@ def _imported() -> Any:
     except ImportError as error:
         raise UsageError("--on ray: needs the package ray. Run \"pip install 'gtea[ray]'\".") from error
     return ray
+
+
+def _connection_error(error: Exception, address: str | None) -> str:
+    """Why Ray could not be started, or not be reached."""
+    why = (str(error).splitlines() or [type(error).__name__])[0][:300]
+    if address is None:
+        return f"--on ray: can't start Ray on this machine ({why}). Try again when it has less to do, or --on local:N."
+    remedy = "Check the address, the token (RAY_AUTH_TOKEN_PATH) and that all nodes have this version of Ray."
+    return f"--on ray: can't connect ({why}). {remedy}"
 
 
 def _import_error(error: Exception) -> str:
