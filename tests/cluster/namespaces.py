@@ -4,6 +4,7 @@
     the switch          a bridge, in a namespace of its own: this machine's own network is not touched
 
 A link can be cut, and a machine can lose its power: all processes in its namespace are killed, each by its number.
+A process of its own, ``python namespaces.py PREFIX``, cleans up if the tests themselves are killed.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,7 +23,6 @@ from types import TracebackType
 from typing import IO, Self
 
 _RUN = Path("/run/netns")
-_OURS = re.compile(r"gteatest(\d+)-\w+")
 _SECONDS_TO_DIE = 20.0
 
 
@@ -53,7 +53,9 @@ class Machines:
         self._prefix = f"gteatest{os.getpid()}-"
 
     def __enter__(self) -> Self:
-        _sweep()
+        self._guard = subprocess.Popen(
+            [sys.executable, __file__, self._prefix], stdin=subprocess.PIPE, start_new_session=True
+        )
         try:
             switch = self._make("switch")
             ip("-n", switch, "link", "add", "bridge0", "type", "bridge")
@@ -72,8 +74,10 @@ class Machines:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for name in (*range(self.count), "switch"):
-            _remove(f"{self._prefix}{name}")
+        _remove_all(self._prefix)
+        assert self._guard.stdin is not None
+        self._guard.stdin.close()
+        self._guard.wait()
 
     def address(self, number: int) -> str:
         """The address of a machine."""
@@ -104,13 +108,15 @@ class Machines:
 
     def open_drain(self, number: int) -> None:
         """Give a machine a way out that leads nowhere: what takes it is counted and lost."""
-        own = f"{self._prefix}{number}"
-        ip("-n", own, "link", "add", "drain", "type", "dummy")
-        # Else the kernel itself greets routers.
+        own, switch = f"{self._prefix}{number}", f"{self._prefix}switch"
+        ip("-n", own, "link", "add", "drain", "type", "veth", "peer", "name", f"drain{number}", "netns", switch)
+        # Else the kernel itself greets routers, or asks who has the address of the way out.
         quiet = "echo 1 > /proc/sys/net/ipv6/conf/drain/disable_ipv6"
         subprocess.run(["ip", "netns", "exec", own, "sh", "-c", quiet], check=True)
         ip("-n", own, "address", "add", "192.0.2.2/24", "dev", "drain")
+        ip("-n", switch, "link", "set", f"drain{number}", "up")
         ip("-n", own, "link", "set", "drain", "up")
+        ip("-n", own, "neighbour", "add", "192.0.2.1", "lladdr", "02:00:00:00:00:01", "dev", "drain")
         ip("-n", own, "route", "add", "default", "via", "192.0.2.1", "dev", "drain")
 
     def drained(self, number: int) -> int:
@@ -154,8 +160,12 @@ def _remove(name: str) -> None:
     subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
 
 
-def _sweep() -> None:
-    """Remove what test runs have left that were themselves killed."""
+def _remove_all(prefix: str) -> None:
     for entry in _RUN.iterdir() if _RUN.exists() else ():
-        if (match := _OURS.fullmatch(entry.name)) and not Path(f"/proc/{match[1]}").exists():
+        if entry.name.startswith(prefix):
             _remove(entry.name)
+
+
+if __name__ == "__main__":
+    sys.stdin.read()  # ends when the process ends that started us
+    _remove_all(sys.argv[1])

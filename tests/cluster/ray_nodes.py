@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -20,6 +21,7 @@ from gtea.cluster.ray_tasks import QUIET
 ROOT = Path(__file__).parents[2]
 _SECONDS_TO_START, _ATTEMPTS = 120.0, 3
 """A busy machine may need more than the 30 seconds that Ray gives a node to start."""
+_NO_REPORTER = ["--dashboard-host", "192.0.2.1", "--dashboard-port", "8265"]
 _NOTICED_SOON = {
     "RAY_health_check_initial_delay_ms": "1000", "RAY_health_check_period_ms": "500",
     "RAY_health_check_timeout_ms": "1000", "RAY_health_check_failure_threshold": "4",
@@ -60,13 +62,17 @@ class RayNodes:
             self.lose(number)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def require_all(self) -> None:
-        """Start the nodes that don't run, the head first, and wait until they do."""
+    def require_all(self, **settings: str) -> None:
+        """Start the nodes that don't run, the head first, and wait until they do.
+
+        Args:
+            settings: Environment variables that only those have that are started now.
+        """
         missing = [number for number in range(self.machines.count) if number not in self._nodes]
         for together in ([number for number in missing if number == 0], [number for number in missing if number > 0]):
-            logs = {number: self._start(number) for number in together}
+            logs = {number: self._start(number, settings) for number in together}
             for number, log in logs.items():
-                self._wait(number, log)
+                self._wait(number, log, settings)
 
     def lose(self, number: int) -> None:
         """Kill all that runs on a machine."""
@@ -75,8 +81,9 @@ class RayNodes:
 
     def forget(self, number: int) -> None:
         """Say that a node is not to be relied on any more: ``require_all`` starts another."""
-        self.lose(number)
-        del self._nodes[number]
+        if number in self._nodes:
+            self.lose(number)
+            del self._nodes[number]
 
     def at_work(self) -> list[int]:
         """The processes that run a task of gtea, on any machine."""
@@ -95,10 +102,10 @@ class RayNodes:
         with log.open("wb") as stream:
             return self.machines.start(0, [Path(sys.executable).with_name("gtea"), *words], self.environment, stream)
 
-    def _start(self, number: int) -> Path:
+    def _start(self, number: int, settings: Mapping[str, str]) -> Path:
         self._started += 1
         log = self.folder / f"{self._started}.log"
-        head = ["--head", "--port", "6379", "--include-dashboard", "false"]
+        head = ["--head", "--port", "6379", "--include-dashboard", "false", *_NO_REPORTER]
         where = head if number == 0 else ["--address", self.address]
         words = [
             Path(sys.executable).with_name("ray"), "start", "--block", *where,
@@ -106,10 +113,10 @@ class RayNodes:
             "--object-store-memory", str(80 << 20), "--temp-dir", self.folder / str(self._started),
         ]  # fmt: skip
         with log.open("wb") as stream:
-            self._nodes[number] = self.machines.start(number, words, self.environment, stream)
+            self._nodes[number] = self.machines.start(number, words, {**self.environment, **settings}, stream)
         return log
 
-    def _wait(self, number: int, log: Path) -> None:
+    def _wait(self, number: int, log: Path, settings: Mapping[str, str]) -> None:
         """Wait until a node has started. One that has given up is started again."""
         deadline, attempts = time.monotonic() + _SECONDS_TO_START, 1
         while b"Ray runtime started" not in log.read_bytes():
@@ -118,5 +125,5 @@ class RayNodes:
                 raise RuntimeError(f"node {number} did not start: {log.read_text()[-3000:]}")
             if gave_up:
                 self.lose(number)
-                log, attempts = self._start(number), attempts + 1
+                log, attempts = self._start(number, settings), attempts + 1
             time.sleep(0.05)

@@ -1,6 +1,7 @@
 """Workers, machines and links that fail in the middle: the same bytes, on a Ray cluster of three and by a job array.
 
-Also a program that says how much longer it takes: ``python -m tests.cluster.test_killed_cluster FOLDER``.
+Also a program that says how much longer it takes, of all cases or of some (score, ingest, tune, link):
+``python -m tests.cluster.test_killed_cluster FOLDER [CASE...]``.
 """
 
 from __future__ import annotations
@@ -61,6 +62,29 @@ def test_a_link_is_cut(cases: Mapping[str, KillCase], nodes: RayNodes, tmp_path:
     assert struck == ["link"]
     assert case.left(case.out(tmp_path)) == case.expected
     nodes.machines.mend(2)
+    nodes.forget(2)
+
+
+@pytest.mark.slow
+def test_a_machine_with_another_instruction_set_is_found_out(
+    cases: Mapping[str, KillCase], nodes: RayNodes, tmp_path: Path
+) -> None:
+    nodes.forget(2)
+    nodes.require_all(ATEN_CPU_CAPABILITY="default")
+    words = [
+        "doctor",
+        "--on",
+        f"ray:{nodes.address}",
+        "--store",
+        cases["score"].words[2],
+        "--work",
+        str(tmp_path / "w"),
+    ]
+    doctor = nodes.gtea(words, tmp_path / "log")
+    assert doctor.wait(_SECONDS) == 1
+    said = (tmp_path / "log").read_text()
+    assert said.count("as this node") == 2, said
+    assert said.count("instruction set DEFAULT instead of ") == 1, said
     nodes.forget(2)
 
 
@@ -151,8 +175,9 @@ def by_array(case: KillCase, folder: Path, *, kills: int) -> tuple[list[str], fl
 
 def main() -> None:
     """Each command undisturbed and disturbed: the seconds of both, in JSON."""
-    folder = Path(sys.argv[1])
-    cases, found = kill_cases(folder), dict[str, dict[str, float]]()
+    folder, names = Path(sys.argv[1]), sys.argv[2:]
+    made, found = kill_cases(folder), dict[str, dict[str, float]]()
+    cases = {name: case for name, case in made.items() if name in names or not names}
 
     def note(case: KillCase, what: str, run: Callable[[Path], tuple[list[str], float]]) -> None:
         place = folder / f"{case.name}-{what}".replace(" ", "-")
@@ -168,8 +193,9 @@ def main() -> None:
             note(case, "ray", lambda place, case=case: on_ray(case, nodes, place, []))  # type: ignore[misc]
             note(case, "ray killed", lambda place, case=case, both=both: on_ray(case, nodes, place, both))  # type: ignore[misc]
             nodes.require_all()
-        link = [(cases["score"].first, cut_link(nodes))]
-        note(cases["score"], "ray cut", lambda place: on_ray(cases["score"], nodes, place, link))
+        if "link" in names or not names:
+            link = [(made["score"].first, cut_link(nodes))]
+            note(made["score"], "ray cut", lambda place: on_ray(made["score"], nodes, place, link))
     for case in cases.values():
         note(case, "array", lambda place, case=case: by_array(case, place, kills=0))  # type: ignore[misc]
         note(case, "array killed", lambda place, case=case: by_array(case, place, kills=2))  # type: ignore[misc]

@@ -112,8 +112,7 @@ def test_what_is_started_here_is_for_this_user_alone() -> None:
     assert found["left"] == [False, True]
     assert found["strangers"]["own"] == "joined"
     for name in ("without", "another"):
-        assert "joined" not in found["strangers"][name]
-        assert "uthenticat" in found["strangers"][name], found["strangers"]
+        assert found["strangers"][name].startswith("ConnectionError"), found["strangers"]
 
 
 @pytest.mark.slow

@@ -73,7 +73,7 @@ def test_a_token_is_readable_by_its_user_alone(tmp_path: Path) -> None:
         (
             None,
             Exception("The current node timed out during startup."),
-            r"can't start Ray on this machine \(The current",
+            r"can't start Ray here \(The current",
         ),
         ("10.0.0.5:6379", ConnectionError(""), r"can't connect \(ConnectionError\)\. Check the address, the token"),
     ],
