@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -62,17 +61,13 @@ class RayNodes:
             self.lose(number)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def require_all(self, **settings: str) -> None:
-        """Start the nodes that don't run, the head first, and wait until they do.
-
-        Args:
-            settings: Environment variables that only those have that are started now.
-        """
+    def require_all(self) -> None:
+        """Start the nodes that don't run, the head first, and wait until they do."""
         missing = [number for number in range(self.machines.count) if number not in self._nodes]
         for together in ([number for number in missing if number == 0], [number for number in missing if number > 0]):
-            logs = {number: self._start(number, settings) for number in together}
+            logs = {number: self._start(number) for number in together}
             for number, log in logs.items():
-                self._wait(number, log, settings)
+                self._wait(number, log)
 
     def lose(self, number: int) -> None:
         """Kill all that runs on a machine."""
@@ -102,7 +97,7 @@ class RayNodes:
         with log.open("wb") as stream:
             return self.machines.start(0, [Path(sys.executable).with_name("gtea"), *words], self.environment, stream)
 
-    def _start(self, number: int, settings: Mapping[str, str]) -> Path:
+    def _start(self, number: int) -> Path:
         self._started += 1
         log = self.folder / f"{self._started}.log"
         head = ["--head", "--port", "6379", "--include-dashboard", "false", *_NO_REPORTER]
@@ -113,10 +108,10 @@ class RayNodes:
             "--object-store-memory", str(80 << 20), "--temp-dir", self.folder / str(self._started),
         ]  # fmt: skip
         with log.open("wb") as stream:
-            self._nodes[number] = self.machines.start(number, words, {**self.environment, **settings}, stream)
+            self._nodes[number] = self.machines.start(number, words, self.environment, stream)
         return log
 
-    def _wait(self, number: int, log: Path, settings: Mapping[str, str]) -> None:
+    def _wait(self, number: int, log: Path) -> None:
         """Wait until a node has started. One that has given up is started again."""
         deadline, attempts = time.monotonic() + _SECONDS_TO_START, 1
         while b"Ray runtime started" not in log.read_bytes():
@@ -125,5 +120,5 @@ class RayNodes:
                 raise RuntimeError(f"node {number} did not start: {log.read_text()[-3000:]}")
             if gave_up:
                 self.lose(number)
-                log, attempts = self._start(number, settings), attempts + 1
+                log, attempts = self._start(number), attempts + 1
             time.sleep(0.05)

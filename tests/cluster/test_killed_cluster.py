@@ -66,29 +66,6 @@ def test_a_link_is_cut(cases: Mapping[str, KillCase], nodes: RayNodes, tmp_path:
 
 
 @pytest.mark.slow
-def test_a_machine_with_another_instruction_set_is_found_out(
-    cases: Mapping[str, KillCase], nodes: RayNodes, tmp_path: Path
-) -> None:
-    nodes.forget(2)
-    nodes.require_all(ATEN_CPU_CAPABILITY="default")
-    words = [
-        "doctor",
-        "--on",
-        f"ray:{nodes.address}",
-        "--store",
-        cases["score"].words[2],
-        "--work",
-        str(tmp_path / "w"),
-    ]
-    doctor = nodes.gtea(words, tmp_path / "log")
-    assert doctor.wait(_SECONDS) == 1
-    said = (tmp_path / "log").read_text()
-    assert said.count("as this node") == 2, said
-    assert said.count("instruction set DEFAULT instead of ") == 1, said
-    nodes.forget(2)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["score", "ingest", "tune"])
 def test_jobs_of_an_array_are_killed(cases: Mapping[str, KillCase], tmp_path: Path, name: str) -> None:
     case = cases[name]

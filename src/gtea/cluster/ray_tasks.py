@@ -30,7 +30,7 @@ from gtea.runtime.worker_process import thread_settings
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_USAGE_STATS_REPORT_URL": "http://127.0.0.1:9/"}
 """Without the second, Ray still reports once that it is not to report. Nothing listens at that port."""
 _NO_REPORTER = {"dashboard_host": "192.0.2.1", "dashboard_port": 8265}
-"""No machine has this address: so Ray's reporter can't start. It asks the cloud where it is, with telemetry off, too."""
+"""No machine's address: so Ray's reporter can't start. It asks the cloud where it is, also with telemetry off."""
 _OBJECT_STORE = 80 << 20
 """The smallest that Ray takes: results are a few bytes."""
 _SECONDS_BETWEEN_LOOKS = 5.0
