@@ -44,14 +44,30 @@ def run_job(job: Job, out: Path, listener: TrainingListener, *, with_model: bool
 @contextlib.contextmanager
 def _running(job: Job, out: Path) -> Iterator[None]:
     """Hold the lock of a job. Training locks the model's folder, but that may have to be emptied before."""
-    outcome = job.outcome_file(out)
-    place = outcome.with_name(f".{outcome.stem}.running")
-    with locked(place, BusyError(f"{outcome}: another gtea reproduce is at work on it. Wait for it.")):
+    busy = BusyError(f"{job.outcome_file(out)}: another gtea reproduce is at work on it. Wait for it.")
+    with locked(_lock(job, out), busy):
         try:
             yield
         finally:
-            with contextlib.suppress(OSError):
-                place.rmdir()  # also one that a killed process has left
+            _sweep(job, out)
+
+
+def finished_outcome(job: Job, out: Path) -> Outcome | None:
+    """The outcome of a job that is done. Whoever did it may have been killed before it had tidied up."""
+    outcome = read_outcome(job, out)
+    if outcome is not None:
+        _sweep(job, out)
+    return outcome
+
+
+def _lock(job: Job, out: Path) -> Path:
+    outcome = job.outcome_file(out)
+    return outcome.with_name(f".{outcome.stem}.running")
+
+
+def _sweep(job: Job, out: Path) -> None:
+    with contextlib.suppress(OSError):  # there is none
+        _lock(job, out).rmdir()
 
 
 def _run(job: Job, out: Path, listener: TrainingListener) -> Outcome:

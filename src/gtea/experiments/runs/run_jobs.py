@@ -17,7 +17,7 @@ from gtea.cluster.carriers import Carrier
 from gtea.cluster.local_pool import LocalPool
 from gtea.errors import UsageError
 from gtea.experiments.runs.jobs import Job, Outcome, read_outcome
-from gtea.experiments.runs.run_job import run_job
+from gtea.experiments.runs.run_job import finished_outcome, run_job
 from gtea.experiments.runs.run_tasks import run_as_tasks
 from gtea.runtime.when_free import when_free
 from gtea.training.epochs_done import share_trained
@@ -70,7 +70,7 @@ def run_jobs(jobs: Sequence[Job], out: Path, listener: JobListener, crew: Crew =
     After a kill, completed runs are kept and interrupted ones resume from their checkpoints.
     """
     by_stem = {job.stem: job for job in jobs}
-    found = {stem: outcome for stem, job in by_stem.items() if (outcome := read_outcome(job, out)) is not None}
+    found = {stem: outcome for stem, job in by_stem.items() if (outcome := finished_outcome(job, out)) is not None}
     progress = _Progress(by_stem, found, out, crew, listener)
     if not _run_elsewhere(list(by_stem.values()), out, crew, progress):
         return None
