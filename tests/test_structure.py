@@ -22,7 +22,6 @@ COVERED_ELSEWHERE = {
     "experiments/paper/rows.py": "experiments/paper/test_page.py",
     "experiments/paper/table1_figure.py": "experiments/paper/test_table1.py",
     "experiments/runs/run_job.py": "experiments/runs/test_jobs.py",
-    "experiments/runs/worker_pool.py": "experiments/runs/test_worker.py",
     "experiments/tune/trial_run.py": "experiments/tune/test_search.py",
     "experiments/tune/search_record.py": "experiments/tune/test_search.py",
     "experiments/tune/tpe.py": "experiments/tune/test_proposals.py",

@@ -10,7 +10,9 @@ import pytest
 from tests.cluster.conftest import Case, InThisProcess
 
 from gtea.cluster.job_array import JobArray
+from gtea.cluster.local_pool import LocalPool
 from gtea.cluster.node_check import check_nodes
+from gtea.cluster.node_facts import node_facts
 
 
 def test_a_node_like_this_one_has_no_problems(plain_case: Case, tmp_path: Path) -> None:
@@ -24,6 +26,14 @@ def test_another_version_is_a_problem(plain_case: Case, tmp_path: Path, monkeypa
     monkeypatch.setattr("gtea.cluster.node_check.node_facts", lambda: {"torch": "1.0"})
     (node,) = check_nodes(InThisProcess(), tmp_path, plain_case.store)
     assert any(problem.startswith("torch ") for problem in node["problems"])
+
+
+def test_another_instruction_set_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that computes without the vector instructions of this one."""
+    node_facts()
+    monkeypatch.setenv("ATEN_CPU_CAPABILITY", "default")
+    (node,) = check_nodes(LocalPool(1), tmp_path, None)
+    assert [problem.split(" instead")[0] for problem in node["problems"]] == ["instruction set DEFAULT"]
 
 
 def test_the_jobs_of_an_array_wait_for_each_other(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Ray: three nodes on one machine, of which one is killed; and what a cluster that is started here lets others do."""
+"""Ray: three nodes on one machine without namespaces, of which one is killed; and what is refused."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 from tests.cluster.conftest import CUT, GRAIN, Case
+from tests.cluster.namespaces import unavailable
 
 from gtea.cluster import ray_tasks
-from gtea.errors import UsageError
+from gtea.errors import StoreError, UsageError
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,58 +38,13 @@ def test_ray_is_installed_where_the_tests_run() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(unavailable() is None, reason="test_killed_cluster.py has machines with addresses of their own")
 def test_three_nodes_give_the_same_bytes_though_a_worker_and_a_node_are_killed(plain_case: Case) -> None:
     model, out = plain_case.model("gtea-l"), plain_case.out / "ray.parquet"
     words = (model, plain_case.store, out, CUT, *vars(GRAIN).values())
     found = python(ROOT / "tests/cluster/ray_driver.py", *words)
     assert found["killed"] == ["worker", "node"]
     assert out.read_bytes() == plain_case.expected(model)
-
-
-OWN = """
-import json, os, stat
-from pathlib import Path
-from gtea.cluster.node_facts import node_facts
-from gtea.cluster.ray_tasks import RayTasks
-from gtea.cluster.tasks import FileTask, made_by
-
-before = dict(os.environ)
-carrier, found = RayTasks(None, num_cpus=1), {}
-with carrier._cluster() as ray:
-    token = Path(os.environ["RAY_AUTH_TOKEN_PATH"])
-    found["token"] = stat.S_IMODE(token.stat().st_mode)
-    found["folder"] = stat.S_IMODE(token.parent.stat().st_mode)
-    found["usage"] = [os.environ[name] for name in ("RAY_USAGE_STATS_ENABLED", "RAY_USAGE_STATS_REPORT_URL")]
-    found["address"] = ray.get_runtime_context().gcs_address
-    ours = set()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if str(token).encode() in (entry / "environ").read_bytes():
-                    ours |= {os.readlink(link) for link in (entry / "fd").iterdir()}
-            except OSError:
-                pass
-    listening = []
-    for table in ("tcp", "tcp6"):
-        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
-            words = line.split()
-            if words[3] == "0A" and f"socket:[{words[9]}]" in ours:
-                listening.append(words[1].split(":")[0])
-    found["listening"] = sorted(set(listening))
-found["left"] = [token.parent.exists(), dict(os.environ) == before]
-print(json.dumps(found))
-"""
-
-
-@pytest.mark.slow
-def test_what_is_started_here_is_for_this_user_alone() -> None:
-    found = python("-c", OWN)
-    assert (found["token"], found["folder"]) == (0o600, 0o700)
-    assert found["usage"] == ["0", "http://127.0.0.1:9/"]
-    assert found["address"].startswith("127.0.0.1:")
-    assert found["listening"]
-    assert set(found["listening"]) <= {"0100007F", "0000000000000000FFFF00000100007F"}  # 127.0.0.1, also as IPv6
-    assert found["left"] == [False, True]
 
 
 def test_without_ray_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,3 +65,25 @@ def test_the_one_module_that_knows_ray_is_short() -> None:
 def test_a_token_is_readable_by_its_user_alone(tmp_path: Path) -> None:
     made = ray_tasks._alone_in(tmp_path)
     assert stat.S_IMODE(Path(made["RAY_AUTH_TOKEN_PATH"]).stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    ("address", "error", "message"),
+    [
+        (
+            None,
+            Exception("The current node timed out during startup."),
+            r"can't start Ray here \(The current",
+        ),
+        ("10.0.0.5:6379", ConnectionError(""), r"can't connect \(ConnectionError\)\. Check the address, the token"),
+    ],
+)
+def test_ray_that_does_not_start_or_answer(
+    monkeypatch: pytest.MonkeyPatch, address: str | None, error: Exception, message: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("ray.init", fail)
+    with pytest.raises(StoreError, match=message):
+        ray_tasks.RayTasks(address).run([], Path(), lambda stage, done: None)

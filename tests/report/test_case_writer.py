@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.report.conftest import SmallReport
-from tests.report.test_page_worker import request_for
+from tests.report.test_page_tasks import request_for
 
 from gtea.errors import StoreError
 from gtea.report.case_writer import open_writer, write_text

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gtea.cli.bars import progress_bar
-from gtea.cli.output import json_option
+from gtea.cli.carriers import on_option, say_others_end, work_option
+from gtea.cli.output import given, json_option
 from gtea.cli.terminal import cell, print_json, say
 from gtea.cli.train import device_option
 from gtea.cli.verified import check_store, verify_option
 from gtea.errors import UsageError
+
+if TYPE_CHECKING:
+    import torch
+
+    from gtea.report.report import ReportOptions
 
 _SHOWN = 10
 _UNITS = {"kb": 10**3, "mb": 10**6, "gb": 10**9}
@@ -39,6 +46,8 @@ _UNITS = {"kb": 10**3, "mb": 10**6, "gb": 10**9}
 @click.option(
     "--jobs", metavar="N", type=int, help="Processes that write pages; default as many as torch may use cores."
 )
+@on_option
+@work_option
 @verify_option
 @device_option
 @json_option
@@ -55,6 +64,8 @@ def command(
     csv_limit: str | None,
     exact_ids: bool,
     jobs: int | None,
+    on: str | None,
+    work: str | None,
     verify: bool | None,
     device: str,
     as_json: bool,
@@ -66,6 +77,9 @@ def command(
 
     \b
       gtea report payments.model payments.store --top 50 --out report
+
+    With --on, pages are written by several processes or machines, to the same files; after a kill, the same command
+    goes on.
     """
     import torch
 
@@ -76,15 +90,24 @@ def command(
 
     if not exports and (csv_limit is not None or exact_ids):
         raise UsageError("--csv-limit, --exact-ids: are about exported files. Leave out --no-exports.")
+    if on is None and work is not None:
+        raise UsageError("--work: only goes with --on. Leave it out.")
+    if on is not None and given("jobs"):
+        raise UsageError("--jobs: does not go with --on, which says how many. Leave it out.")
     files = ExportOptions(None if csv_limit is None else _bytes(csv_limit), not exact_ids) if exports else None
-    options = ReportOptions(
-        top, as_of, accounts, unlabelled, files, amount, torch.get_num_threads() if jobs is None else jobs
-    )
+    here = 1 if on is not None else torch.get_num_threads()
+    options = ReportOptions(top, as_of, accounts, unlabelled, files, amount, here if jobs is None else jobs)
     check_store(store, verify=verify is not False)
-    with progress_bar() as progress:
-        record = write_report(
-            Path(model), Path(store), Path(out), options, device=resolve_device(device), progress=progress
-        )
+    asked = (Path(model), Path(store), Path(out), options)
+    if on is not None:
+        found = _written_on(on, *asked, resolve_device(device), None if work is None else Path(work))
+        if found is None:
+            say_others_end(on, out)
+            return
+        record = found
+    else:
+        with progress_bar() as progress:
+            record = write_report(*asked, device=resolve_device(device), progress=progress)
     if as_json:
         print_json(record)
         return
@@ -93,6 +116,17 @@ def command(
     for number, case in enumerate(cases[:_SHOWN], start=1):
         say(f"{number:>6}  {score_text(case['score']):>8}  {cell(case['account'])}  {case['reason']}")
     say(f"open {Path(out) / 'index.html'}")
+
+
+def _written_on(
+    on: str, model: Path, store: Path, out: Path, options: ReportOptions, device: torch.device, work: Path | None
+) -> dict[str, Any] | None:
+    from gtea.cluster.carriers import carrier_of
+    from gtea.report.report_tasks import write_report_on
+
+    carrier = carrier_of(on)
+    with progress_bar() as progress:
+        return write_report_on(carrier, model, store, out, options, device=device, work=work, progress=progress)
 
 
 def _bytes(text: str) -> int:

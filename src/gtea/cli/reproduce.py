@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gtea.cli.bars import progress_bar
+from gtea.cli.carriers import crew_of, on_option, say_others_end, work_option
 from gtea.cli.option_lists import ListsCommand
 from gtea.cli.output import given, json_option
 from gtea.cli.reproduce_defaults import defaults_command
@@ -62,6 +63,8 @@ def _shared(function: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--jobs", default=1, show_default=True, metavar="N", help="Runs in parallel, each with 1/N of the threads."
         ),
+        on_option,
+        work_option,
         device_option,
         json_option,
     )
@@ -82,7 +85,7 @@ def command() -> None:
       gtea reproduce few-labels --jobs 2
 
     Every training is kept as one JSON file in OUT/runs. After a kill, the same command resumes. Other settings are
-    other runs, and are never mixed.
+    other runs, and are never mixed. With --on, trainings are done by several processes or machines, to the same files.
     """
 
 
@@ -226,24 +229,33 @@ def _each(
     report_of: Callable[[Experiment], _Report],
 ) -> None:
     """Run and show the experiment on every data set."""
-    results = [
-        _made(experiment, report_of(experiment), folder, quiet=as_json)
-        for experiment, folder in _experiments(options, points_of)
-    ]
-    if as_json:
+    results = []
+    for experiment, folder in _experiments(options, points_of):
+        made = _made(experiment, report_of(experiment), folder, options, quiet=as_json)
+        if made is None:
+            say_others_end(options["on"], options["out"])
+        else:
+            results.append(made)
+    if as_json and results:
         print_json(results[0] if len(results) == 1 else results)
 
 
-def _made(experiment: Experiment, report: _Report, folder: Path, *, quiet: bool) -> dict[str, Any]:
+def _made(
+    experiment: Experiment, report: _Report, folder: Path, options: dict[str, Any], *, quiet: bool
+) -> dict[str, Any] | None:
+    """Run and show an experiment. Returns None if another process shows it."""
     subject, protocol = experiment.subject, experiment.plan.protocol
     path = folder / f"{subject.name}-{protocol}{report.name}"
+    crew = crew_of(options["on"], options["jobs"], options["work"], experiment.out, path.name)
 
     def grown(rows: list[Row]) -> None:
         if report.grows:
             report.write(path, report.shown(rows))
 
     with run_lines() as listener:
-        rows = experiment.run(listener, grown)
+        rows = replace(experiment, crew=crew).run(listener, grown)
+    if rows is None:
+        return None
     shown = report.shown(rows)
     pages = report.write(path, shown)
     pictures = _drawn(lambda: report.draw(path, f"{subject.name}, protocol {protocol}", shown))
@@ -259,7 +271,8 @@ def _experiments(options: dict[str, Any], points_of: Callable[[Subject], list[Po
 
     plan, out = _plan(options), Path(options["out"]).absolute()
     results = Path(options["results"]).absolute() if options["results"] else out
-    found = [Experiment(subject, plan, points_of(subject), out, options["jobs"]) for subject in _subjects(options, out)]
+    crew_of(options["on"], options["jobs"], options["work"], out)  # refuse what can't be before any data are read
+    found = [Experiment(subject, plan, points_of(subject), out) for subject in _subjects(options, out)]
     for experiment in found:
         experiment.check()
     return [(experiment, results) for experiment in found]

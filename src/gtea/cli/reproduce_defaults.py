@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gtea.cli.bars import progress_bar
+from gtea.cli.carriers import crew_of, on_option, say_others_end, work_option
 from gtea.cli.option_lists import ListsCommand
 from gtea.cli.output import given, json_option
 from gtea.cli.run_lines import run_lines
@@ -34,8 +35,19 @@ _SEEDS = 3
 @click.option(
     "--jobs", default=1, show_default=True, metavar="N", help="Runs in parallel, each with 1/N of the threads."
 )
+@on_option
+@work_option
 @json_option
-def defaults_command(names: tuple[str, ...], seeds: int, quick: bool, out: str, jobs: int, as_json: bool) -> None:
+def defaults_command(
+    names: tuple[str, ...],
+    seeds: int,
+    quick: bool,
+    out: str,
+    jobs: int,
+    on: str | None,
+    work: str | None,
+    as_json: bool,
+) -> None:
     """Is the default model ever behind a tree? With no setting, on every data set of GTEA_DATA and synthetic worlds.
 
     Accounts by time and in folds, and links: the default, each of its halves, two kinds of boosted trees, and the
@@ -53,11 +65,16 @@ def defaults_command(names: tuple[str, ...], seeds: int, quick: bool, out: str, 
     if quick and (names or given("seeds")):
         raise UsageError("--quick: has its own tables and one seed. Leave out --data and --seeds.")
     folder = Path(out).absolute()
+    crew = crew_of(on, jobs, work, folder)
     with progress_bar() as progress:
         tables = find_tables(QUICK_TABLES if quick else names or default_names(), folder, progress)
-    suite = Suite(tables, 1 if quick else seeds, folder, jobs)
+    suite = Suite(tables, 1 if quick else seeds, folder, crew)
     options = _options(names, suite, quick=quick)
-    result, pages, pictures = _run(suite, options)
+    made = _run(suite, options)
+    if made is None:
+        say_others_end(str(on), out)
+        return
+    result, pages, pictures = made
     if as_json:
         from gtea.experiments.defaults.defaults_page import defaults_json
 
@@ -74,7 +91,7 @@ def _options(names: tuple[str, ...], suite: Suite, *, quick: bool) -> list[str]:
     return [*([f"--data {' '.join(table.name for table in suite.tables)}"] if names else []), *seeds]
 
 
-def _run(suite: Suite, options: list[str]) -> tuple[SuiteResult, list[Path], list[Path]]:
+def _run(suite: Suite, options: list[str]) -> tuple[SuiteResult, list[Path], list[Path]] | None:
     from gtea.experiments.defaults.defaults_figure import draw_defaults
     from gtea.experiments.defaults.defaults_page import write_defaults
     from gtea.experiments.drawing import can_draw
@@ -84,6 +101,8 @@ def _run(suite: Suite, options: list[str]) -> tuple[SuiteResult, list[Path], lis
         checks = suite.checks(progress)
     with run_lines() as listener:
         result = suite.run(checks, listener, lambda found: write_defaults(path, found, options))
+    if result is None:
+        return None
     pages = write_defaults(path, result, options)
     return result, pages, draw_defaults(path, result) if can_draw() else []
 

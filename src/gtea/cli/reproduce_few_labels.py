@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gtea.cli.bars import progress_bar
+from gtea.cli.carriers import crew_of, on_option, say_others_end, work_option
 from gtea.cli.option_lists import ListsCommand
 from gtea.cli.output import json_option
 from gtea.cli.run_lines import run_lines
@@ -42,9 +43,18 @@ _SIZES = (10, 30, 100, 300)
 @click.option(
     "--jobs", default=1, show_default=True, metavar="N", help="Runs in parallel, each with 1/N of the threads."
 )
+@on_option
+@work_option
 @json_option
 def few_labels_command(
-    names: tuple[str, ...], draws: int, sizes: tuple[int, ...], out: str, jobs: int, as_json: bool
+    names: tuple[str, ...],
+    draws: int,
+    sizes: tuple[int, ...],
+    out: str,
+    jobs: int,
+    on: str | None,
+    work: str | None,
+    as_json: bool,
 ) -> None:
     """Is the default model behind a tree with few labels? Learning curves, with no setting.
 
@@ -61,11 +71,16 @@ def few_labels_command(
     from gtea.experiments.few_labels.learning_curves import LearningCurves, find_subjects
 
     folder = Path(out).absolute()
+    crew = crew_of(on, jobs, work, folder)
     with progress_bar() as progress:
         subjects = find_subjects(names, folder, progress)
-    curves = LearningCurves(subjects, sorted(set(sizes)), draws, folder, jobs)
+    curves = LearningCurves(subjects, sorted(set(sizes)), draws, folder, crew)
     curves.check()
-    result, pages, pictures = _run(curves)
+    made = _run(curves)
+    if made is None:
+        say_others_end(str(on), out)
+        return
+    result, pages, pictures = made
     if as_json:
         from gtea.experiments.few_labels.few_labels_page import few_labels_json
 
@@ -74,7 +89,7 @@ def few_labels_command(
         _show(result, pages, pictures)
 
 
-def _run(curves: LearningCurves) -> tuple[CurvesResult, list[Path], list[Path]]:
+def _run(curves: LearningCurves) -> tuple[CurvesResult, list[Path], list[Path]] | None:
     from gtea.experiments.drawing import can_draw
     from gtea.experiments.few_labels.few_labels_figure import draw_few_labels
     from gtea.experiments.few_labels.few_labels_page import write_few_labels
@@ -88,6 +103,8 @@ def _run(curves: LearningCurves) -> tuple[CurvesResult, list[Path], list[Path]]:
     ]
     with run_lines() as listener:
         result = curves.run(listener, lambda found: write_few_labels(path, found, options))
+    if result is None:
+        return None
     pages = write_few_labels(path, result, options)
     return result, pages, draw_few_labels(path, result) if can_draw() else []
 

@@ -26,17 +26,20 @@ def run_lines() -> Iterator[JobListener]:
         def show(standing: JobStatus) -> None:
             if standing.outcome is not None:
                 say_above(bar, run_line(standing))
-            label = f"{standing.job.label}, {standing.job.repeat.label}"
+            job, done = standing.job, len(standing.outcomes)
+            label = f"{done}/{standing.total} runs" if job is None else f"{job.label}, {job.repeat.label}"
             figures = "" if standing.report is None else training_figures(standing.report)
-            bar.update(task, total=standing.total, completed=len(standing.outcomes), description=label, figures=figures)
+            completed = done + standing.under_way
+            bar.update(task, total=standing.total, completed=completed, description=label, figures=figures)
 
         yield show
 
 
 def run_line(standing: JobStatus) -> str:
     """A run that has ended, and where the experiment stands."""
-    outcome = standing.outcome
+    outcome, job = standing.outcome, standing.job
     assert outcome is not None
+    assert job is not None
     shown = [
         f"{name.replace('_', ' ')} {outcome.test[name]:.4f}"
         for name in ("accuracy", "macro_f1")
@@ -45,7 +48,7 @@ def run_line(standing: JobStatus) -> str:
     figures = ", ".join(shown) if outcome.state == "finished" else f"failed: {outcome.reason}"
     left = "" if not standing.seconds_left else f"; about {duration(standing.seconds_left)} left"
     count = f"[{len(standing.outcomes):>{len(str(standing.total))}}/{standing.total}]"
-    return f"{count} {outcome.data} {standing.job.label}, {outcome.label}: {figures}, {outcome.seconds:.0f} s{left}"
+    return f"{count} {outcome.data} {job.label}, {outcome.label}: {figures}, {outcome.seconds:.0f} s{left}"
 
 
 def duration(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""Tasks that don't read each other's files: trainings, or pages. Their files only say that what they make is made.
+"""Tasks that make something elsewhere: trainings, or pages. Their files only say that it is made, and what of it.
 
 A last task comes after them all. So a job array knows which of its jobs goes on with what they have made.
 """
@@ -14,6 +14,7 @@ from gtea.cluster.carriers import Carrier
 from gtea.cluster.job_array import JobArray
 from gtea.cluster.node_facts import node_facts, require_same_node
 from gtea.cluster.part_files import Arrays, is_whole
+from gtea.cluster.schedule import Then
 from gtea.cluster.tasks import FileTask, name_of, part_path, to_json
 from gtea.cluster.work_folder import JOB, delete_job, describe_job, read_job
 from gtea.errors import UsageError
@@ -41,16 +42,38 @@ def begin_job(kind: str, tasks: Sequence[FileTask], folder: Path, out: Path, *, 
     )
 
 
-def run_joined(carrier: Carrier, tasks: Sequence[FileTask], folder: Path, progress: Progress) -> bool:
-    """Run the tasks of a job that has begun. Returns whether this process goes on with what they have made."""
-    last = FileTask(_ALL, name_of(_note_the_end), {}, tuple(task.name for task in tasks))
-    return is_whole(part_path(folder, _ALL)) or carrier.run([*tasks, last], folder, progress)
+def run_joined(
+    carrier: Carrier, tasks: Sequence[FileTask], folder: Path, progress: Progress, then: Then | None = None
+) -> bool:
+    """Run the tasks of a job that has begun, and those that come after them.
+
+    Returns:
+        Whether this process goes on with what they have made.
+    """
+    if is_whole(part_path(folder, _ALL)):
+        return True
+    if then is None:
+        return carrier.run([*tasks, _last_of(tasks)], folder, progress)
+
+    def all_others() -> list[FileTask]:
+        others = list(then())
+        return [*others, _last_of([*tasks, *others])]
+
+    return carrier.run(tasks, folder, progress, all_others)
 
 
-def end_job(carrier: Carrier, folder: Path) -> None:
-    """Delete the files of the tasks, once there is nothing left to do."""
+def _last_of(tasks: Sequence[FileTask]) -> FileTask:
+    return FileTask(_ALL, name_of(_note_the_end), {}, tuple(task.name for task in tasks))
+
+
+def end_job(carrier: Carrier, folder: Path, *, keep: tuple[str, ...] = ()) -> None:
+    """Delete the files of the tasks, once there is nothing left to do.
+
+    Args:
+        keep: With an array, the tasks whose files are needed to end the job once more.
+    """
     # Another job of an array may be started again, and must find that all is done.
-    delete_job(folder, keep=(_ALL,) if isinstance(carrier, JobArray) else ())
+    delete_job(folder, keep=(_ALL, *keep) if isinstance(carrier, JobArray) else ())
 
 
 def require_node_of(folder: Path) -> None:

@@ -29,6 +29,8 @@ from gtea.runtime.worker_process import thread_settings
 
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_USAGE_STATS_REPORT_URL": "http://127.0.0.1:9/"}
 """Without the second, Ray still reports once that it is not to report. Nothing listens at that port."""
+_NO_REPORTER = {"dashboard_host": "192.0.2.1", "dashboard_port": 8265}
+"""No machine's address: so Ray's reporter can't start. It asks the cloud where it is, also with telemetry off."""
 _OBJECT_STORE = 80 << 20
 """The smallest that Ray takes: results are a few bytes."""
 _SECONDS_BETWEEN_LOOKS = 5.0
@@ -84,11 +86,8 @@ class RayTasks:
             ray = _imported()
             try:
                 self._connect(ray, own)
-            except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-                raise StoreError(
-                    f"--on ray: can't connect ({str(error).splitlines()[0][:300]}). Check the address, the token "
-                    "(RAY_AUTH_TOKEN_PATH) and that all nodes have this version of Ray."
-                ) from error
+            except Exception as error:  # Ray raises it bare when a node takes too long to start
+                raise StoreError(_connection_error(error, self._address)) from error
             try:
                 yield ray
             finally:
@@ -101,7 +100,7 @@ class RayTasks:
             os.environ.update(before)
 
     def _connect(self, ray: Any, own: Path | None) -> None:
-        settings: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "configure_logging": True}
+        settings: dict[str, Any] = {"log_to_driver": False, "logging_level": "critical", "configure_logging": True}
         if own is None:
             ray.init(address=self._address, **settings)
             return
@@ -110,6 +109,7 @@ class RayTasks:
             num_cpus=self._num_cpus,
             num_gpus=0,
             include_dashboard=False,
+            **_NO_REPORTER,
             object_store_memory=_OBJECT_STORE,
             _temp_dir=str(own / "ray"),
             _node_ip_address="127.0.0.1",
@@ -161,8 +161,7 @@ def _run(folder: str, task: str) -> str:
 def _alone_in(folder: Path) -> dict[str, str]:
     """The environment of a cluster that listens on loopback, with a token that only this user can read."""
     path = folder / "token"
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "w") as stream:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
         stream.write(_own_token())
     return {
         "RAY_AUTH_MODE": "token",
@@ -184,6 +183,15 @@ def _imported() -> Any:
     except ImportError as error:
         raise UsageError("--on ray: needs the package ray. Run \"pip install 'gtea[ray]'\".") from error
     return ray
+
+
+def _connection_error(error: Exception, address: str | None) -> str:
+    """Why Ray could not be started, or not be reached."""
+    why = (str(error).splitlines() or [type(error).__name__])[0][:300]
+    if address is None:
+        return f"--on ray: can't start Ray here ({why}). Try again when this machine has less to do, or --on local:N."
+    remedy = "Check the address, the token (RAY_AUTH_TOKEN_PATH) and that all nodes have this version of Ray."
+    return f"--on ray: can't connect ({why}). {remedy}"
 
 
 def _import_error(error: Exception) -> str:

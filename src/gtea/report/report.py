@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,9 @@ from gtea.report.focus import reaching, shortest_window
 from gtea.report.index_page import render_index
 from gtea.report.index_row import IndexRow
 from gtea.report.known_labels import KnownLabels
-from gtea.report.page_workers import Job, write_pages
+from gtea.report.page_tasks import write_in_processes
 from gtea.report.ranking import Ranking, ranked
-from gtea.runtime.files import holds_only_drafts, locked, write_json
+from gtea.runtime.files import BusyError, holds_only_drafts, locked, write_json
 from gtea.runtime.json_files import read_json
 from gtea.runtime.json_shape import ObjectOf
 from gtea.runtime.progress import Progress, no_progress
@@ -70,16 +71,48 @@ def write_report(
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
     """Write the pages of the accounts with the highest scores, and the index; returns the record of the report."""
+    require_possible(out, options)
+    with written_alone(out):
+        plan = plan_report(model, store, out, options, device=device, progress=progress)
+        progress("writing pages", 0.0)
+        if options.jobs == 1:
+            rows = _write_pages(plan, progress)
+        else:
+            rows = write_in_processes(plan.request, plan.chosen, options.jobs, progress)
+        return finish_report(plan, rows, unlabelled=options.unlabelled)
+
+
+def require_possible(out: Path, options: ReportOptions) -> None:
+    """Refuse options that can't be, and a folder of somebody else's."""
     if options.top < 1 or options.jobs < 1:
         raise UsageError(f"--top, --jobs: must be at least 1 (got {options.top} and {options.jobs}). Try 200 and 2.")
     _require_own(out)
-    with locked(out, UsageError(f"{out}: another gtea report is being written there. Wait for it.")):
-        return _write(model, store, out, options, device, progress)
 
 
-def _write(
-    model: Path, store: Path, out: Path, options: ReportOptions, device: torch.device, progress: Progress
-) -> dict[str, Any]:
+def written_alone(out: Path, *, timeout: float = 0.0) -> AbstractContextManager[int]:
+    """Hold the lock of a report's folder.
+
+    Args:
+        timeout: How many seconds to wait for it.
+    """
+    return locked(out, BusyError(f"{out}: another gtea report is being written there. Wait for it."), timeout=timeout)
+
+
+@dataclass(frozen=True)
+class ReportPlan:
+    """A report whose pages are still to be written."""
+
+    request: CaseRequest
+    chosen: Sequence[tuple[int, int]]
+    """The nodes that get a page, and their ranks."""
+    model: NodeModel
+    view: View
+
+
+def plan_report(
+    model: Path, store: Path, out: Path, options: ReportOptions, *, device: torch.device, progress: Progress
+) -> ReportPlan:
+    """Rank all accounts, choose those that get a page, and note which files of the folder are ours."""
     earlier = _earlier_files(out)
     opened = Store.open(store)
     ready = NodeModel.open(model, device)
@@ -90,21 +123,22 @@ def _write(
     request = _request(ready, model, store, view, ranking, chosen, out, options)
     # First, so that a killed report is known for one, and all its files for ours.
     write_json(out / _RECORD, {"files": sorted({*earlier, *_files(len(chosen), request)})})
-    rows: list[IndexRow] = []
-    for number, row in sorted(
-        _written(request, ready, opened, chosen, options.jobs, progress), key=lambda pair: pair[0]
-    ):
-        assert number == len(rows) + 1
-        rows.append(row)
-    clock = Clock(opened.unit)
-    as_of = int(clock.page_time(np.array([view.cut]))[0])
-    record = _record(request, ready, view, rows)
+    return ReportPlan(request, chosen, ready, view)
+
+
+def finish_report(plan: ReportPlan, rows: Sequence[IndexRow], *, unlabelled: bool) -> dict[str, Any]:
+    """Write the index and the record of a report whose pages are there. Returns the record."""
+    request, out = plan.request, Path(plan.request.out)
+    earlier = _earlier_files(out)
+    clock = Clock(plan.view.store.unit)
+    as_of = int(clock.page_time(np.array([plan.view.cut]))[0])
+    record = _record(request, plan.model, plan.view, rows)
     footer = [
         ("Model", f"{request.common.model_name} sha256:{record['model_digest']}"),
         ("Data", f"{request.common.store_name} sha256:{record['data_digest']}, as of {record['as_of']}"),
         ("Made by", f"gtea {request.common.version}"),
     ]
-    index = render_index(request.common, rows, clock, request.window, as_of, footer, unlabelled=options.unlabelled)
+    index = render_index(request.common, rows, clock, request.window, as_of, footer, unlabelled=unlabelled)
     write_text(out / "index.html", index)
     write_json(out / _RECORD, record)
     for name in earlier - set(record["files"]):
@@ -191,26 +225,13 @@ def _window(view: View, nodes: Sequence[int]) -> tuple[int, int]:
     return first, last + 1
 
 
-def _written(
-    request: CaseRequest,
-    model: NodeModel,
-    store: Store,
-    chosen: Sequence[tuple[int, int]],
-    num_workers: int,
-    progress: Progress,
-) -> Iterator[tuple[int, IndexRow]]:
-    jobs: list[Job] = [
-        {"node": node, "rank": rank, "number": number} for number, (node, rank) in enumerate(chosen, start=1)
-    ]
-    progress("writing pages", 0.0)
-    if num_workers == 1:
-        writer = CaseWriter(request, model, store)
-        done: Iterator[tuple[int, IndexRow]] = ((job["number"], writer.write(**job)) for job in jobs)
-    else:
-        done = write_pages(request, jobs, num_workers)
-    for count, page in enumerate(done, start=1):
-        progress("writing pages", count / len(jobs))
-        yield page
+def _write_pages(plan: ReportPlan, progress: Progress) -> list[IndexRow]:
+    """Write the pages in this process, one after the other."""
+    writer, rows = CaseWriter(plan.request, plan.model, plan.view.store), list[IndexRow]()
+    for number, (node, rank) in enumerate(plan.chosen, start=1):
+        rows.append(writer.write(node, rank, number))
+        progress("writing pages", number / len(plan.chosen))
+    return rows
 
 
 def _record(request: CaseRequest, model: NodeModel, view: View, rows: Sequence[IndexRow]) -> dict[str, Any]:

@@ -106,4 +106,6 @@ def suite(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Suite:
 @pytest.fixture(scope="session")
 def result(suite: Suite) -> SuiteResult:
     checks = {"tiny": SplitCheck(None, (WARNING,)), "tiny:folds": SplitCheck(None)}
-    return suite.run(checks, lambda status: None, lambda found: None)
+    found = suite.run(checks, lambda status: None, lambda found: None)
+    assert found is not None
+    return found

@@ -27,7 +27,9 @@ def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(suite: Suite, checks: dict[str, SplitCheck] = FINE) -> SuiteResult:
-    return suite.run(checks, lambda status: None, lambda result: None)
+    found = suite.run(checks, lambda status: None, lambda result: None)
+    assert found is not None
+    return found
 
 
 def test_trainings_that_are_there_are_compared_and_not_repeated(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,6 +59,7 @@ def test_missing_trainings_are_done_seed_by_seed_and_written_after_each(
 
     monkeypatch.setattr(module, "run_job", train)
     result = suite.run(FINE, lambda status: None, lambda found: written.append(len(found.compared)))
+    assert result is not None
     names = [table.name for table in two_tables]
     assert done == [(name, model, seed) for seed in (0, 1) for name in names for model in TRAINED]
     assert written == [0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2]

@@ -58,4 +58,6 @@ def curves(data: Path, tmp_path: Path) -> LearningCurves:
 @pytest.fixture
 def result(curves: LearningCurves) -> CurvesResult:
     leave_all(curves)
-    return curves.run(lambda status: None, lambda found: None)
+    found = curves.run(lambda status: None, lambda found: None)
+    assert found is not None
+    return found

@@ -59,6 +59,7 @@ def test_what_is_missing_is_said(curves: LearningCurves, tmp_path: Path) -> None
     save_outcome(failed.outcome_file(curves.out), few_outcome(failed, 0.9, "failed"))
     save_outcome(late.outcome_file(curves.out), few_outcome(late, 0.9, "failed"))
     whole = curves.run(lambda status: None, lambda found: None)
+    assert whole is not None
     page, content = write_few_labels(tmp_path / "few-labels", whole, [])
     text = page.read_text()
     assert "| tiny | 4 (2 of 3 draws) |" in text

@@ -63,7 +63,9 @@ def test_a_failed_training_takes_its_draw_with_it(curves: LearningCurves) -> Non
     failed = curves.jobs["tiny", 4, 1, "tree"]
     leave_all(curves, skip=[failed])
     save_outcome(failed.outcome_file(curves.out), few_outcome(failed, 0.9, "failed"))
-    found = curves.run(lambda status: None, lambda found: None).sizes[0]
+    result = curves.run(lambda status: None, lambda found: None)
+    assert result is not None
+    found = result.sizes[0]
     assert found.standing is not None
     assert found.standing.runs == (0, 2)
     assert len(found.outcomes) == 9

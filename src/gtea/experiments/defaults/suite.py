@@ -16,7 +16,7 @@ from gtea.experiments.defaults.answers import OWN, Answers, majority_answers, re
 from gtea.experiments.defaults.standing import MAJORITY, RIVALS, Standing, Verdict, standing_of
 from gtea.experiments.defaults.suite_tables import SplitCheck, Table, check_table
 from gtea.experiments.runs.jobs import Job, Outcome
-from gtea.experiments.runs.run_jobs import JobListener, JobStatus, run_jobs
+from gtea.experiments.runs.run_jobs import ALONE, Crew, JobListener, JobStatus, run_jobs
 from gtea.models.registry import DEFAULT_MODEL
 from gtea.runtime.progress import Progress, no_progress
 
@@ -67,7 +67,7 @@ class Suite:
     tables: Sequence[Table]
     num_seeds: int
     out: Path
-    num_workers: int = 1
+    crew: Crew = ALONE
 
     def __post_init__(self) -> None:
         if self.num_seeds < 1:
@@ -83,8 +83,8 @@ class Suite:
 
     def run(
         self, checks: Mapping[str, SplitCheck], listener: JobListener, write: Callable[[SuiteResult], object]
-    ) -> SuiteResult:
-        """Train all models that are not trained yet.
+    ) -> SuiteResult | None:
+        """Train all models that are not trained yet. Returns None if another process goes on with the result.
 
         Args:
             checks: What ``checks`` found. Skipped tables are not trained.
@@ -105,8 +105,8 @@ class Suite:
             if checks[table.name].reason is None
             for model in TRAINED
         ]
-        outcomes = run_jobs(jobs, self.out, on_status, num_workers=self.num_workers)
-        return results.of(outcomes)
+        outcomes = run_jobs(jobs, self.out, on_status, self.crew)
+        return None if outcomes is None else results.of(outcomes)
 
     @property
     def seeds(self) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from gtea.errors import UsageError
 from gtea.experiments.defaults.standing import Standing, Verdict
 from gtea.experiments.few_labels.paired_draws import COMPARED, MIN_DRAWS, compare_draws
 from gtea.experiments.runs.jobs import Job, Outcome, Repeat
-from gtea.experiments.runs.run_jobs import JobListener, JobStatus, run_jobs
+from gtea.experiments.runs.run_jobs import ALONE, Crew, JobListener, JobStatus, run_jobs
 from gtea.experiments.runs.subject import Subject, named_subject
 from gtea.models.registry import DEFAULT_MODEL, default_config, model_config
 from gtea.runtime.progress import Progress, no_progress
@@ -69,7 +69,7 @@ class LearningCurves:
     """Labelled accounts per class, in ascending order."""
     num_draws: int
     out: Path
-    num_workers: int = 1
+    crew: Crew = ALONE
 
     def __post_init__(self) -> None:
         if self.num_draws < MIN_DRAWS:
@@ -82,8 +82,8 @@ class LearningCurves:
         for subject in self.subjects:
             self.jobs[subject.name, max(self.sizes), 0, DEFAULT_MODEL].request()
 
-    def run(self, listener: JobListener, write: Callable[[CurvesResult], object]) -> CurvesResult:
-        """Train all models that are not trained yet.
+    def run(self, listener: JobListener, write: Callable[[CurvesResult], object]) -> CurvesResult | None:
+        """Train all models that are not trained yet. Returns None if another process goes on with the result.
 
         Args:
             listener: Gets the progress.
@@ -95,7 +95,8 @@ class LearningCurves:
                 write(self._result(status.outcomes))
             listener(status)
 
-        return self._result(run_jobs(list(self.jobs.values()), self.out, on_status, num_workers=self.num_workers))
+        outcomes = run_jobs(list(self.jobs.values()), self.out, on_status, self.crew)
+        return None if outcomes is None else self._result(outcomes)
 
     @cached_property
     def jobs(self) -> dict[tuple[str, int, int, str], Job]:

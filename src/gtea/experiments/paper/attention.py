@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,12 @@ from gtea.experiments.paper.plan import Point, setting_names, validate_models
 from gtea.experiments.paper.rows import Row
 from gtea.experiments.runs.jobs import Job
 from gtea.experiments.runs.run_job import run_job
-from gtea.experiments.runs.run_jobs import LOCK_TIMEOUT, busy_error
-from gtea.models.model_folder import MANIFEST
 from gtea.models.registry import GTEA_VARIANTS
-from gtea.runtime.files import locked, write_json
+from gtea.runtime.files import write_json
 from gtea.runtime.json_files import read_json
 from gtea.runtime.json_shape import Every, Number
 from gtea.runtime.progress import Progress, no_progress
+from gtea.runtime.when_free import when_free
 from gtea.scoring.attention_weights import AttentionWeights, attention_of
 from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.training import loop
@@ -110,9 +110,10 @@ def attention_points(models: Sequence[str], settings: Sequence[str] = ()) -> lis
 
 def measure_attention(rows: Sequence[Row], out: Path, progress: Progress = no_progress) -> list[AttentionResult]:
     """Summarise the attention weights of every trained model. Earlier summaries are reused."""
-    folder = rows[0].jobs[0].outcome_file(out).parent
-    with locked(folder, busy_error(folder), timeout=LOCK_TIMEOUT):
-        return [AttentionResult(row, tuple(_weights(job, out, progress) for job in _finished(row))) for row in rows]
+    jobs = [job for row in rows for job in _finished(row)]
+    made = dict(when_free(lambda number: _weights(jobs[number], out, progress), range(len(jobs))))
+    weights = iter([made[number] for number in range(len(jobs))])
+    return [AttentionResult(row, tuple(islice(weights, len(_finished(row))))) for row in rows]
 
 
 def _finished(row: Row) -> list[Job]:
@@ -136,8 +137,7 @@ def _weights(job: Job, out: Path, progress: Progress) -> Mapping[str, WeightSumm
 
 def _compute(job: Job, out: Path, progress: Progress) -> dict[str, WeightSummary]:
     folder = job.model_folder(out)
-    if not (folder / MANIFEST).exists():
-        run_job(job, out, loop.no_report)  # the model was deleted, but not its outcome
+    run_job(job, out, loop.no_report, with_model=True)  # the model may have been deleted, but not its outcome
     request = job.request()
     if isinstance(request, LinkRequest):
         test = request.split.test

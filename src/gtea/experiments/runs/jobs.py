@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from gtea.config import RunConfig
+from gtea.config import RunConfig, config_from_json
 from gtea.errors import ModelError
 from gtea.experiments.runs.few_labels_request import FewLabelsRequest
 from gtea.experiments.runs.subject import Subject
@@ -96,6 +96,27 @@ class Job:
     def model_folder(self, out: Path) -> Path:
         """The folder of the training run and its model."""
         return out / "models" / self.group / self.stem
+
+    def to_json(self) -> dict[str, Any]:
+        """For a process elsewhere."""
+        subject = {
+            name: str(value) if isinstance(value, Path) else value for name, value in asdict(self.subject).items()
+        }
+        return {**asdict(self), "subject": subject, "config": self.config.to_json()}
+
+    @staticmethod
+    def from_json(content: Mapping[str, Any]) -> Job:
+        """From another process."""
+        subject = content["subject"]
+        paths = {name: Path(subject[name]) for name in ("store", "labels") if subject[name] is not None}
+        return Job(
+            **{
+                **content,
+                "subject": Subject(**{**subject, **paths}),
+                "repeat": Repeat(**content["repeat"]),
+                "config": config_from_json(content["config"]),
+            }
+        )
 
     def request(self) -> NodeRequest | LinkRequest:
         """The same training request that ``gtea train`` would make."""

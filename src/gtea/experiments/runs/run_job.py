@@ -1,26 +1,76 @@
-"""Run one job: train or resume it, evaluate the model, and save the outcome."""
+"""Run one job: train or resume it, evaluate the model, and save the outcome.
+
+A job is locked while it runs, and nothing else is: several commands in one folder share the work.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import shutil
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from gtea.errors import ModelError, UsageError
 from gtea.experiments.runs.few_labels_request import FewLabelsRequest
-from gtea.experiments.runs.jobs import Job, Outcome, save_outcome
-from gtea.models.model_folder import SavedModel
+from gtea.experiments.runs.jobs import Job, Outcome, read_outcome, save_outcome
+from gtea.models.model_folder import MANIFEST, SavedModel
+from gtea.runtime.files import BusyError, locked
 from gtea.training import run_record
 from gtea.training.fit import Task, run_identity, train_task
 from gtea.training.loop import DivergenceError, TrainingListener
 from gtea.training.request import LinkRequest, NodeRequest
 
 
-def run_job(job: Job, out: Path, listener: TrainingListener) -> Outcome:
-    """Train and evaluate the model of a job. A diverged run is saved as a failed outcome."""
+def run_job(job: Job, out: Path, listener: TrainingListener, *, with_model: bool = False) -> Outcome:
+    """Train and evaluate the model of a job, unless that is done. A diverged run is saved as a failed outcome.
+
+    Args:
+        with_model: Whether it is not done if the model has been deleted since.
+
+    Raises:
+        BusyError: Another process is at work on the job.
+    """
+    with _running(job, out):
+        known = read_outcome(job, out)
+        if known is not None and not (with_model and not (job.model_folder(out) / MANIFEST).exists()):
+            return known
+        return _run(job, out, listener)
+
+
+@contextlib.contextmanager
+def _running(job: Job, out: Path) -> Iterator[None]:
+    """Hold the lock of a job. Training locks the model's folder, but that may have to be emptied before."""
+    busy = BusyError(f"{job.outcome_file(out)}: another gtea reproduce is at work on it. Wait for it.")
+    with locked(_lock(job, out), busy):
+        try:
+            yield
+        finally:
+            _sweep(job, out)
+
+
+def finished_outcome(job: Job, out: Path) -> Outcome | None:
+    """The outcome of a job that is done. Whoever did it may have been killed before it had tidied up."""
+    outcome = read_outcome(job, out)
+    if outcome is not None:
+        _sweep(job, out)
+    return outcome
+
+
+def _lock(job: Job, out: Path) -> Path:
+    outcome = job.outcome_file(out)
+    return outcome.with_name(f".{outcome.stem}.running")
+
+
+def _sweep(job: Job, out: Path) -> None:
+    with contextlib.suppress(OSError):  # there is none
+        _lock(job, out).rmdir()
+
+
+def _run(job: Job, out: Path, listener: TrainingListener) -> Outcome:
     start = time.monotonic()
     request = job.request()
     task, resume = _begin_or_resume(request, job.model_folder(out))
