@@ -76,7 +76,7 @@ class _Model:
             )
         return replace(options, sampled=self.entry.samples)
 
-    def _embedded(self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions) -> Embedded:
+    def embedded(self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions) -> Embedded:
         """The exact embeddings of some nodes, each named once, and their features."""
         view = store.as_of(cut)
         return embed_exactly(self.gtea, self.saved, self.preprocessing, self.config, view, nodes, options, self.device)
@@ -138,7 +138,7 @@ class NodeModel(_Model):
         self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions
     ) -> NDArray[np.float64]:
         """Exact class probabilities of distinct nodes, all with an event before the cut or all without."""
-        embedded = self._embedded(store, cut, nodes, options)
+        embedded = self.embedded(store, cut, nodes, options)
         view = store.as_of(cut)
         inputs = HeadInputs(view, self.preprocessing.rank_inputs, self.preprocessing.neighbour_labels)
         trees = NodeRows(view, self.preprocessing, cached=False) if self.entry.has_trees else None
@@ -199,7 +199,7 @@ class NodeModel(_Model):
         if options.sampled or not self.entry.exact:
             return self._sampled(cast(nn.Module, self.network.embedder), store, cut).outputs(nodes)
         unique, places = np.unique(nodes, return_inverse=True)
-        return require_finite(self._embedded(store, cut, unique, options).z.double().cpu().numpy())[places]
+        return require_finite(self.embedded(store, cut, unique, options).z.double().cpu().numpy())[places]
 
     def _sampled(self, network: nn.Module, store: Store, cut: int) -> NodeScorer:
         batches = self.entry.node_batches(store, cut, self.preprocessing, self.config)
@@ -241,7 +241,7 @@ class LinkModel(_Model):
         if options.sampled or not self.entry.exact:
             return self._corrected(self._sampled(store, cut).probabilities(src, dst))
         ends, (left, right) = distinct(src, dst)
-        z = self._embedded(store, cut, ends, options).z
+        z = self.embedded(store, cut, ends, options).z
         view = store.as_of(cut)
         statistics = ranked_statistics(view, self.preprocessing)
         # In the order of both ends, so that the order in which pairs are named decides nothing.
