@@ -1,5 +1,7 @@
 """Folders in object stores: ``s3://``, ``gs://``, ``file://`` and ``memory://``. The only module that knows fsspec.
 
+S3 and Google's store are reached by the clients that Arrow has, through fsspec: nothing but fsspec is needed.
+
 Objects are read and written as a whole, never mapped. What a library says when something fails may hold a key or a
 signed address: messages have the address that the user gave, our own words, and the name of the error's class. An
 address with a user, a password or settings is refused and not repeated; credentials come from where the object store's
@@ -9,27 +11,30 @@ own tools look for them.
 from __future__ import annotations
 
 import contextlib
+import datetime
 import errno
 import hashlib
+import os
 import re
-import secrets
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from gtea.errors import GteaError, StoreError, UsageError
-from gtea.runtime.disk_errors import DRAFT
+from gtea.runtime.files import atomic_write
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _ADDRESS = re.compile(r"(?P<scheme>s3|gs|file|memory):(?://)?(?P<path>/?[^/].*)", re.DOTALL)
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
 _STRANGE = re.compile(r"[\x00-\x1f\x7f?#*\[\]\\@]|::")
-_MODULES = {"s3": ("s3fs", "objects"), "gs": ("gcsfs", "gcs")}
 _CHUNK = 1 << 23
 _SECONDS = 30
-_NO_CREDENTIALS = frozenset(
-    {"NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError", "DefaultCredentialsError"}
+_ATTEMPTS = 4
+_DENIED = re.compile(
+    r"ACCESS_DENIED|INVALID_ACCESS_KEY|SIGNATURE|INVALID_TOKEN|EXPIRED_TOKEN|HTTP status 40[13]|PERMISSION_DENIED|"
+    r"UNAUTHENTICATED"
 )
 _FORM = "s3://bucket/folder, gs://bucket/folder, file:///folder or memory://folder"
 
@@ -100,8 +105,8 @@ class RemoteFolder:
 
     def read(self, name: str, most: int) -> bytes:
         """A small object as a whole."""
-        with self._told(name):
-            content: bytes = self._files.cat_file(self._path(name), start=0, end=most + 1)
+        with self._told(name), self._files.open(self._path(name), "rb") as source:
+            content: bytes = source.read(most + 1)
         if len(content) > most:
             raise self._kind(f"{self.where(name)}: has more than {most:,} bytes. Check the address.")
         return content
@@ -110,9 +115,9 @@ class RemoteFolder:
         """Whether there is such an object."""
         with self._told(name):
             try:
-                self._files.info(self._path(name), refresh=True)
-            except FileNotFoundError as error:
-                if _code(error) == "NoSuchBucket":
+                self._files.info(self._path(name))
+            except FileNotFoundError:
+                if not self._has_bucket():
                     raise
                 return False
         return True
@@ -120,13 +125,11 @@ class RemoteFolder:
     def fetch(self, name: str, stream: BinaryIO, most: int) -> str:
         """Copy an object into a stream, some megabytes at a time; returns the sha256 of what came."""
         digest, size = hashlib.sha256(), 0
-        with self._told(name), self._files.open(self._path(name), "rb", block_size=_CHUNK, cache_type="none") as source:
+        with self._told(name), self._files.open(self._path(name), "rb") as source:
             while chunk := source.read(_CHUNK):
                 size += len(chunk)
                 if size > most:
-                    raise self._kind(
-                        f"{self.where(name)}: has more than {most:,} bytes. Restore it, or upload it again."
-                    )
+                    raise self._kind(f"{self.where(name)}: has more than {most:,} bytes. Upload it again.")
                 digest.update(chunk)
                 _write(stream, chunk)
         return digest.hexdigest()
@@ -134,16 +137,31 @@ class RemoteFolder:
     def put(self, name: str, source: Path) -> None:
         """Write an object from a file. Nobody sees half of it."""
         target = self._path(name)
-        with self._told(name):
-            if self.address.scheme != "file":
-                self._files.put_file(str(source), target)
-                return
-            draft = f"{target}{DRAFT}{secrets.token_hex(8)}"
+        if self.address.scheme == "file":
+            with self._told(name), atomic_write(Path(target)) as stream, source.open("rb") as content:
+                shutil.copyfileobj(content, stream, _CHUNK)
+            return
+        with self._told(name), source.open("rb") as content:
+            stream = self._files.open(target, "wb")
             try:
-                self._files.put_file(str(source), draft)
-                Path(draft).replace(target)
-            finally:
-                Path(draft).unlink(missing_ok=True)
+                shutil.copyfileobj(content, stream, _CHUNK)
+                stream.close()  # only now is the object there
+            except BaseException:
+                # Closed by its finaliser, it would be there in part. That is told apart from a whole one by no name.
+                with contextlib.suppress(Exception):
+                    stream.close()
+                    self._files.rm_file(target)
+                raise
+
+    def _has_bucket(self) -> bool:
+        """Whether the bucket is there: of an object in none, S3 says no more than that it isn't there."""
+        if self.address.scheme not in ("s3", "gs"):
+            return True
+        try:
+            self._files.info(self.address.path.partition("/")[0])
+        except FileNotFoundError:
+            return False
+        return True
 
     def _path(self, name: str) -> str:
         return f"{self.address.path}/{name}"
@@ -161,22 +179,28 @@ class RemoteFolder:
             raise self._kind(self._words(name, error)) from None
 
     def _words(self, name: str, error: Exception) -> str:
-        if _code(error) == "NoSuchBucket":
-            bucket = self.address.path.partition("/")[0]
-            return f"{self.where(name)}: there is no bucket {bucket}. Check the address, or create the bucket."
+        where = self.where(name)
+        if isinstance(error, FileNotFoundError) and not self._is_reached(error):
+            return (
+                f"{where}: there is no bucket {self.address.path.partition('/')[0]}. Check the address, or create it."
+            )
         if isinstance(error, FileNotFoundError | IsADirectoryError | NotADirectoryError):
-            return f"{self.where(name)}: is not there. Check the address, or upload it again."
-        if isinstance(error, PermissionError):
-            return f"{self.where(name)}: access is denied. Check the credentials, and what they allow."
+            return f"{where}: is not there. Check the address, or upload it again."
+        if isinstance(error, PermissionError) or _DENIED.search(str(error)):
+            return f"{where}: access is denied. Check the credentials, and what they allow."
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return f"{self.where(name)}: there is no space left. Free some, or choose another place."
-        kinds = {type(each).__name__ for each in _chain(error)}
-        if kinds & _NO_CREDENTIALS:
-            return f"{self.where(name)}: needs credentials, and none were found. Set them as for the store's own tools."
+            return f"{where}: there is no space left. Free some, or choose another place."
         return (
-            f"{self.where(name)}: can't be reached ({type(error).__name__}). Check the address and the network, and "
-            "run the same command again: what has come is kept."
+            f"{where}: can't be reached ({type(error).__name__}). Check the address, the network and, for S3, "
+            "AWS_REGION. What has come is kept: run the same command again."
         )
+
+    def _is_reached(self, error: Exception) -> bool:
+        """Whether what is not there is an object, and not its bucket."""
+        try:
+            return "NO_SUCH_BUCKET" not in str(error) and self._has_bucket()
+        except Exception:
+            return True
 
 
 class _DiskError(Exception):
@@ -195,34 +219,24 @@ def _write(stream: BinaryIO, chunk: bytes) -> None:
 
 
 def _file_system(scheme: str) -> Any:
-    """What reads and writes objects. Nothing of it is kept for others, and no listing is remembered."""
-    module, extra = _MODULES.get(scheme, ("fsspec", "objects"))
+    """What reads and writes objects. It makes no bucket, and gives up after some attempts."""
     try:
         import fsspec
+        from fsspec.implementations.arrow import ArrowFSWrapper
+        from pyarrow import fs
 
-        options: dict[str, Any] = {"skip_instance_cache": True, "use_listings_cache": False}
         if scheme == "s3":
-            retries = {"max_attempts": 4, "mode": "standard"}
-            options["config_kwargs"] = {"connect_timeout": _SECONDS, "read_timeout": _SECONDS, "retries": retries}
-        if scheme == "file":
-            options["auto_mkdir"] = True
-        return fsspec.filesystem(scheme, **options)
+            endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+            retries = fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS)
+            seconds = {"connect_timeout": _SECONDS, "request_timeout": _SECONDS}
+            made = fs.S3FileSystem(endpoint_override=endpoint, retry_strategy=retries, **seconds)
+            return ArrowFSWrapper(made, skip_instance_cache=True)
+        if scheme == "gs":
+            made = fs.GcsFileSystem(retry_time_limit=datetime.timedelta(seconds=_SECONDS))
+            return ArrowFSWrapper(made, skip_instance_cache=True)
+        return fsspec.filesystem(scheme, skip_instance_cache=True)
     except ImportError:
-        raise UsageError(f"{scheme}://: needs the package {module}. Run \"pip install 'gtea[{extra}]'\".") from None
-
-
-def _code(error: BaseException) -> str:
-    """What S3 calls an error."""
-    for each in _chain(error):
-        response = getattr(each, "response", None)
-        if isinstance(response, dict):
-            return str(response.get("Error", {}).get("Code", ""))
-    return ""
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An error and what it was raised from."""
-    each: BaseException | None = error
-    while each is not None:
-        yield each
-        each = each.__cause__ or each.__context__
+        raise UsageError(
+            f"{scheme}://: needs the package fsspec, and pyarrow with this kind of object store. Run "
+            "\"pip install 'gtea[objects]'\"."
+        ) from None
