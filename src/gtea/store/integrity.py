@@ -82,16 +82,16 @@ def require_bounds_of(arrays: Mapping[str, NDArray[Any]], accounts: range, where
         raise StoreError(f"{where}: is damaged: {faults[0]}{_more(faults)}. {_REMEDY}")
 
 
-def require_bounds_around(arrays: Mapping[str, NDArray[Any]], nodes: NDArray[np.int64], where: Path) -> None:
-    """The same for what is read of some accounts, and for where the slots of their neighbours are."""
-    faults = [*_offset_faults(arrays, nodes, "node_offset", "slot_edge")]
-    faults += _offset_faults(arrays, nodes, f"{NODE_IDS}_offset", f"{NODE_IDS}_bytes")
-    for slots in _slots_of(arrays, nodes) if not faults else ():
-        faults += _slot_faults(arrays, slots)
-        if not faults:
-            faults += _offset_faults(arrays, arrays["slot_neighbour"][slots], "node_offset", "slot_edge")
-        if faults:
-            break
+def require_bounds_around(
+    arrays: Mapping[str, NDArray[Any]], nodes: NDArray[np.int64], whole: NDArray[np.int64], where: Path
+) -> None:
+    """The same for what is read of some accounts, and for where the slots of their neighbours are.
+
+    Args:
+        nodes: The accounts.
+        whole: Those of them of whose events more is read than the times.
+    """
+    faults = list(_faults_around(arrays, nodes, whole))
     if faults:
         raise StoreError(f"{where}: is damaged: {faults[0]}{_more(faults)}. {_REMEDY}")
 
@@ -135,6 +135,21 @@ def _faults_of(arrays: Mapping[str, NDArray[Any]], accounts: range) -> Iterator[
             return
 
 
+def _faults_around(
+    arrays: Mapping[str, NDArray[Any]], nodes: NDArray[np.int64], whole: NDArray[np.int64]
+) -> Iterator[str]:
+    faults = list(_offset_faults(arrays, nodes, "node_offset", "slot_edge"))
+    faults += _offset_faults(arrays, nodes, f"{NODE_IDS}_offset", f"{NODE_IDS}_bytes")
+    for some, with_words in ((whole, True), (np.setdiff1d(nodes, whole), False)):
+        for slots in () if faults else _slots_of(arrays, some):
+            faults += _slot_faults(arrays, slots, with_words=with_words)
+            if not faults:
+                faults += _offset_faults(arrays, arrays["slot_neighbour"][slots], "node_offset", "slot_edge")
+            if faults:
+                break
+    yield from faults
+
+
 def _offset_faults(
     arrays: Mapping[str, NDArray[Any]], rows: NDArray[np.integer[Any]], name: str, limit: str
 ) -> Iterator[str]:
@@ -154,8 +169,10 @@ def _slots_of(arrays: Mapping[str, NDArray[Any]], nodes: NDArray[np.int64]) -> I
         yield begin[owner] + place - (ends - count)[owner]
 
 
-def _slot_faults(arrays: Mapping[str, NDArray[Any]], slots: slice | NDArray[np.int64]) -> Iterator[str]:
-    """What is wrong with some slots, and with their edges and events."""
+def _slot_faults(
+    arrays: Mapping[str, NDArray[Any]], slots: slice | NDArray[np.int64], *, with_words: bool = True
+) -> Iterator[str]:
+    """What is wrong with some slots, their edges, where their events are and, if asked for, the words of these."""
     num_nodes, num_edges = len(arrays["node_offset"]) - 1, len(arrays["edge_a"])
     edges = np.asarray(arrays["slot_edge"][slots])
     if not _within(arrays["slot_neighbour"][slots], num_nodes):
@@ -167,7 +184,7 @@ def _slot_faults(arrays: Mapping[str, NDArray[Any]], slots: slice | NDArray[np.i
         yield f"edge_a and edge_b must be from 0 to below {num_nodes}"
     faults = list(_offset_faults(arrays, edges, "edge_offset", "event_time"))
     yield from faults
-    if not faults:
+    if not faults and with_words:
         yield from _word_faults(arrays, arrays["edge_offset"][edges], arrays["edge_offset"][edges + 1])
 
 

@@ -96,10 +96,10 @@ class Store:
             require_bounds_of(self._mapped, accounts, self.path)
             self._in_bounds = True
 
-    def require_bounds_around(self, nodes: NDArray[np.int64]) -> None:
-        """The same for some accounts, and for where their neighbours' slots are."""
+    def require_bounds_around(self, nodes: NDArray[np.int64], whole: NDArray[np.int64]) -> None:
+        """The same for some accounts, of ``whole`` with all of their events, and for where neighbours' slots are."""
         if not self._in_bounds:
-            require_bounds_around(self._mapped, nodes, self.path)
+            require_bounds_around(self._mapped, nodes, whole, self.path)
             self._in_bounds = True
 
     def bound_faults(self) -> list[str]:

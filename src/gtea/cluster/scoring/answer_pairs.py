@@ -26,7 +26,7 @@ def answer_pairs(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mappi
     job, asked, grants = open_job(folder), arguments["asked"], arguments["grants"]
     src, dst = requested_pairs(folder, arguments["first"], arguments["last"])
     nodes = np.unique(np.concatenate([src, dst]))
-    view = job.view_around(nodes)
+    view = job.view_around(nodes, np.unique(src))
     z = received(folder, asked, grants, job.model.config.model.d_node, dtype_of(job), kind="z-")
     scores = job.link_model.answer_pairs(
         torch.from_numpy(z).to(job.model.device),

@@ -90,10 +90,15 @@ class ScoreJob:
         store.require_bounds_of(accounts)
         return store.as_of(self.cut)
 
-    def view_around(self, nodes: NDArray[np.int64]) -> View:
-        """The view, of which nothing but some accounts and their neighbours' slots may be read."""
+    def view_around(self, nodes: NDArray[np.int64], whole: NDArray[np.int64]) -> View:
+        """The view, of which nothing but some accounts and their neighbours' slots may be read.
+
+        Args:
+            nodes: The accounts.
+            whole: Those of them of whose events more may be read than the times.
+        """
         store = self._store()
-        store.require_bounds_around(nodes)
+        store.require_bounds_around(nodes, whole)
         return store.as_of(self.cut)
 
     def whole_view(self) -> View:
