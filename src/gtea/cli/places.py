@@ -15,8 +15,12 @@ from gtea.errors import UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    _TextType = click.ParamType[str]
+else:
+    _TextType = click.ParamType  # generic only in later versions
 
-class _BroughtPath(click.ParamType):
+
+class _BroughtPath(_TextType):
     """A path, or the address of what is brought here."""
 
     def __init__(self, name: Literal["store", "model"]) -> None:
@@ -43,7 +47,7 @@ class _BroughtPath(click.ParamType):
             return bring_model(found, progress)
 
 
-class _LocalPath(click.ParamType):
+class _LocalPath(_TextType):
     """A path on this machine, or in a folder that others share."""
 
     name = "path"

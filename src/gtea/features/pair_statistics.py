@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gtea.features.moments import Moments, as_they_are, begin_of, moment_of
+from gtea.features.time_lookup import TimeLookup, activity_time_of, as_they_are, begin_of
 from gtea.runtime.jit import jit
 from gtea.store.graph import Graph, edge_between, first_not_before, graph_of, visible_events, visible_slots
 from gtea.store.timeline import Timeline, timeline_of
@@ -64,8 +64,8 @@ class PairStatistics:
 
     def rows(self, src: NDArray[np.int64], dst: NDArray[np.int64]) -> NDArray[np.float64]:
         """One row per pair; the columns are ``PAIR_STATISTICS``."""
-        width, moments = len(PAIR_STATISTICS), as_they_are()
-        return _rows(self._graph, self._timeline, moments, src, dst, self._per_unit, width)
+        width, lookup = len(PAIR_STATISTICS), as_they_are()
+        return _rows(self._graph, self._timeline, lookup, src, dst, self._per_unit, width)
 
 
 class PairStatisticsApart:
@@ -75,19 +75,19 @@ class PairStatisticsApart:
     the account is at home, and the rows of pairs are made of that.
     """
 
-    def __init__(self, graph: Graph, moments: Moments, per_unit: float) -> None:
+    def __init__(self, graph: Graph, lookup: TimeLookup, per_unit: float) -> None:
         """Prepare to compute.
 
         Args:
             graph: The graph of a view, in clock time.
-            moments: Its activity times, or times as they are.
-            per_unit: How much of the time that ``moments`` gives makes one unit.
+            lookup: Its activity times, or times as they are.
+            per_unit: How much of the time that ``lookup`` gives makes one unit.
         """
-        self._graph, self._moments, self._per_unit = graph, moments, per_unit
+        self._graph, self._lookup, self._per_unit = graph, lookup, per_unit
 
     def of_accounts(self, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
         """The columns about an account: one row each."""
-        return _account_rows(self._graph, self._moments, nodes, self._per_unit, len(_NODE_COLUMNS))
+        return _account_rows(self._graph, self._lookup, nodes, self._per_unit, len(_NODE_COLUMNS))
 
     def rows(
         self,
@@ -103,7 +103,7 @@ class PairStatisticsApart:
             of_dst: The columns about each pair's dst.
         """
         rows = np.concatenate([of_src, of_dst, np.zeros((len(src), len(PAIR_STATISTICS) - 2 * len(_NODE_COLUMNS)))], 1)
-        _fill_between(self._graph, self._moments, src, dst, self._per_unit, rows)
+        _fill_between(self._graph, self._lookup, src, dst, self._per_unit, rows)
         return rows
 
 
@@ -118,7 +118,7 @@ def time_since_last_event(
 def _rows(
     graph: Graph,
     timeline: Timeline,
-    moments: Moments,
+    lookup: TimeLookup,
     src: NDArray[np.int64],
     dst: NDArray[np.int64],
     per_unit: float,
@@ -127,23 +127,23 @@ def _rows(
     rows = np.zeros((len(src), width))
     num_node, num_pair = len(_NODE_COLUMNS), len(_PAIR_COLUMNS)
     pair, since = 2 * num_node, 2 * num_node + num_pair
-    begins = _begins(graph, moments, per_unit)
+    begins = _begins(graph, lookup, per_unit)
     known, number = np.full(_PLACES, -1), np.zeros(_PLACES, dtype=np.int64)
     for i in range(len(src)):
         _fill_node(graph, timeline, src[i], per_unit, begins, rows[i, :num_node])
         _fill_node(graph, timeline, dst[i], per_unit, begins, rows[i, num_node:pair])
-        last = _fill_pair(graph, moments, src[i], dst[i], per_unit, begins, rows[i, pair:since])
+        last = _fill_pair(graph, lookup, src[i], dst[i], per_unit, begins, rows[i, pair:since])
         stop = timeline.offset[src[i] + 1]
         after = first_not_before(timeline.time, timeline.offset[src[i]], stop, last + 1)
         rows[i, since] = stop - after if rows[i, pair] > 0 else np.nan
-        _fill_paths(graph, moments, src[i], dst[i], per_unit, known, number, rows[i, since + 1 :])
+        _fill_paths(graph, lookup, src[i], dst[i], per_unit, known, number, rows[i, since + 1 :])
     return rows
 
 
 @jit
 def _fill_between(
     graph: Graph,
-    moments: Moments,
+    lookup: TimeLookup,
     src: NDArray[np.int64],
     dst: NDArray[np.int64],
     per_unit: float,
@@ -152,11 +152,11 @@ def _fill_between(
     """Fill all columns but those about an account alone."""
     pair = 2 * len(_NODE_COLUMNS)
     since = pair + len(_PAIR_COLUMNS)
-    begins, last = _begins(graph, moments, per_unit), np.zeros(len(src), dtype=np.int64)
+    begins, last = _begins(graph, lookup, per_unit), np.zeros(len(src), dtype=np.int64)
     known, number = np.full(_PLACES, -1), np.zeros(_PLACES, dtype=np.int64)
     for i in range(len(src)):
-        last[i] = _fill_pair(graph, moments, src[i], dst[i], per_unit, begins, rows[i, pair:since])
-        _fill_paths(graph, moments, src[i], dst[i], per_unit, known, number, rows[i, since + 1 :])
+        last[i] = _fill_pair(graph, lookup, src[i], dst[i], per_unit, begins, rows[i, pair:since])
+        _fill_paths(graph, lookup, src[i], dst[i], per_unit, known, number, rows[i, since + 1 :])
     first = 0
     while first < len(src):
         stop = first + 1
@@ -190,10 +190,10 @@ def _events_after(graph: Graph, node: int, times: NDArray[np.int64]) -> NDArray[
 
 @jit
 def _account_rows(
-    graph: Graph, moments: Moments, nodes: NDArray[np.int64], per_unit: float, width: int
+    graph: Graph, lookup: TimeLookup, nodes: NDArray[np.int64], per_unit: float, width: int
 ) -> NDArray[np.float64]:
     """What ``_fill_node`` finds in a timeline, found in the events of each slot."""
-    rows, begins = np.zeros((len(nodes), width)), _begins(graph, moments, per_unit)
+    rows, begins = np.zeros((len(nodes), width)), _begins(graph, lookup, per_unit)
     for i in range(len(nodes)):
         slots = visible_slots(graph, nodes[i])
         earliest, latest = graph.cut, graph.cut
@@ -205,25 +205,25 @@ def _account_rows(
             for k in range(len(_WINDOWS)):
                 rows[i, 4 + k] += end - first_not_before(graph.event_time, first, end, begins[k])
         rows[i, 1] = slots[1] - slots[0]
-        rows[i, 2] = _since(graph, moments, earliest, per_unit) if slots[1] > slots[0] else np.nan
-        rows[i, 3] = _since(graph, moments, latest, per_unit) if slots[1] > slots[0] else np.nan
+        rows[i, 2] = _since(graph, lookup, earliest, per_unit) if slots[1] > slots[0] else np.nan
+        rows[i, 3] = _since(graph, lookup, latest, per_unit) if slots[1] > slots[0] else np.nan
         _fill_new(graph, slots, begins, rows[i])
     return rows
 
 
 @jit
-def _begins(graph: Graph, moments: Moments, per_unit: float) -> NDArray[np.int64]:
+def _begins(graph: Graph, lookup: TimeLookup, per_unit: float) -> NDArray[np.int64]:
     """Where the windows begin, in the times of the graph."""
-    begins, cut = np.empty(len(_WINDOWS), dtype=np.int64), moment_of(moments, graph.cut)
+    begins, cut = np.empty(len(_WINDOWS), dtype=np.int64), activity_time_of(lookup, graph.cut)
     for i in range(len(_WINDOWS)):
-        begins[i] = begin_of(graph, moments, int(cut - _WINDOWS[i] * per_unit))
+        begins[i] = begin_of(graph, lookup, int(cut - _WINDOWS[i] * per_unit))
     return begins
 
 
 @jit
-def _since(graph: Graph, moments: Moments, time: int, per_unit: float) -> float:
+def _since(graph: Graph, lookup: TimeLookup, time: int, per_unit: float) -> float:
     """How many units before the cut a time of the graph is."""
-    return (moment_of(moments, graph.cut) - moment_of(moments, time)) / per_unit
+    return (activity_time_of(lookup, graph.cut) - activity_time_of(lookup, time)) / per_unit
 
 
 @jit
@@ -256,7 +256,7 @@ def _fill_new(graph: Graph, slots: tuple[int, int], begins: NDArray[np.int64], r
 @jit
 def _fill_pair(
     graph: Graph,
-    moments: Moments,
+    lookup: TimeLookup,
     src: int,
     dst: int,
     per_unit: float,
@@ -276,15 +276,15 @@ def _fill_pair(
         for i in range(len(_WINDOWS)):
             row[3 + i] += stop - first_not_before(graph.event_time, first, stop, begins[i])
     if row[0] > 0:
-        row[1] = _since(graph, moments, earliest, per_unit)
-        row[2] = _since(graph, moments, latest, per_unit)
+        row[1] = _since(graph, lookup, earliest, per_unit)
+        row[2] = _since(graph, lookup, latest, per_unit)
     return latest
 
 
 @jit
 def _fill_paths(
     graph: Graph,
-    moments: Moments,
+    lookup: TimeLookup,
     src: int,
     dst: int,
     per_unit: float,
@@ -300,7 +300,7 @@ def _fill_paths(
         number: The number of each, from 1; 0 for src and dst, which are no one's way.
     """
     start, stop = _recent_slots(graph, src)
-    recency = _know_neighbours(graph, moments, start, stop, per_unit, known, number)
+    recency = _know_neighbours(graph, lookup, start, stop, per_unit, known, number)
     for end in (src, dst):
         place = _place_of(known, end)
         if known[place] == end:
@@ -313,13 +313,13 @@ def _fill_paths(
             continue
         others += 1
         paths_of_2 += _number_of(known, number, w) > 0
-        found, met = 0, moment_of(moments, graph.slot_first_time[dst_slot])
+        found, met = 0, activity_time_of(lookup, graph.slot_first_time[dst_slot])
         begin, finish = _recent_slots(graph, w)
         for slot in range(begin, finish):
             x = _number_of(known, number, graph.slot_neighbour[slot])
             if x > 0:
                 found += 1
-                later = (met - moment_of(moments, graph.slot_first_time[slot])) / per_unit
+                later = (met - activity_time_of(lookup, graph.slot_first_time[slot])) / per_unit
                 at_once += np.exp(-abs(later))
                 onward += np.exp(-later) * recency[x] if later >= 0 else 0.0
         paths_of_3 += found
@@ -332,7 +332,7 @@ def _fill_paths(
 @jit
 def _know_neighbours(
     graph: Graph,
-    moments: Moments,
+    lookup: TimeLookup,
     start: int,
     stop: int,
     per_unit: float,
@@ -349,7 +349,7 @@ def _know_neighbours(
         _, end = visible_events(graph, graph.slot_edge[slot])
         place = _place_of(known, graph.slot_neighbour[slot])
         known[place], number[place] = graph.slot_neighbour[slot], slot - start + 1
-        last_time[slot - start + 1] = moment_of(moments, graph.event_time[end - 1])
+        last_time[slot - start + 1] = activity_time_of(lookup, graph.event_time[end - 1])
     latest = last_time[1:].max() if stop > start else 0.0
     return np.exp((last_time - latest) / per_unit)
 

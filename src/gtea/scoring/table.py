@@ -144,8 +144,8 @@ def score_pairs(
     active = view.has_events(found.src) & view.has_events(found.dst)
     scores = ready.probabilities(opened, view.cut, found.src, found.dst, options)
     order = np.lexsort((found.dst, found.src, -scores))
-    ids = (opened.accounts.take(end[order]) for end in (found.src, found.dst))
-    table = table_of_pairs(*ids, scores[order], active[order])
+    src, dst = (opened.accounts.take(end[order]) for end in (found.src, found.dst))
+    table = table_of_pairs(src, dst, scores[order], active[order])
     output.write(table)
     return {"pairs": len(table), **_summary(table, output, view, active, options, found.report)}
 

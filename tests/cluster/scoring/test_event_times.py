@@ -11,7 +11,7 @@ from tests.cluster.conftest import CUT, Case
 from tests.cluster.made_job import pair_job_of
 
 from gtea.cluster.part_files import DamagedFileError
-from gtea.cluster.scoring.event_times import MOMENTS, moments, moments_for, times
+from gtea.cluster.scoring.event_times import LOOKUP, lookup, lookup_for, times
 from gtea.cluster.scoring.job import open_job
 from gtea.cluster.tasks import made_by, part_path
 from gtea.store.store import Store
@@ -21,7 +21,7 @@ def test_the_table_has_every_time_and_how_many_events_are_before_it(plain_case: 
     folder = pair_job_of(plain_case, plain_case.link_model("hybrid"))
     all_times = np.asarray(Store.open(plain_case.store).arrays.event_time)
     seen = np.sort(all_times[all_times < Store.open(plain_case.store).as_of(CUT).cut])
-    found = moments_for(open_job(folder))
+    found = lookup_for(open_job(folder))
     assert found.time.tolist() == sorted(set(seen.tolist()))
     assert found.before.tolist() == [int(np.searchsorted(seen, time)) for time in found.time]
     assert found.total == len(seen) < len(all_times)
@@ -33,8 +33,8 @@ def test_how_much_is_read_at_once_changes_nothing(plain_case: Case, monkeypatch:
     names: dict[str, Any] = {"times": ["times.0", "times.1", "times.2"]}
     monkeypatch.setattr("gtea.cluster.scoring.event_times._ROWS_HELD", held)
     monkeypatch.setattr("gtea.cluster.scoring.event_times._EVENTS_AT_A_TIME", 100 * held)
-    arrays, facts = moments(folder, names)
-    kept = made_by(folder, MOMENTS)
+    arrays, facts = lookup(folder, names)
+    kept = made_by(folder, LOOKUP)
     for name in ("time", "before"):
         assert np.concatenate(list(arrays[name].pieces)).tolist() == kept.read(name).tolist()  # type: ignore[union-attr]
     assert facts["events"] == kept.facts["events"]
@@ -44,10 +44,10 @@ def test_how_much_is_read_at_once_changes_nothing(plain_case: Case, monkeypatch:
 
 def test_a_damaged_table_is_told(plain_case: Case) -> None:
     folder = pair_job_of(plain_case, plain_case.link_model("hybrid"))
-    path: Path = part_path(folder, MOMENTS)
+    path: Path = part_path(folder, LOOKUP)
     path.write_bytes(bytes([path.read_bytes()[0] ^ 1]) + path.read_bytes()[1:])
     with pytest.raises(DamagedFileError, match="time has been changed or cut"):
-        moments_for(open_job(folder))
+        lookup_for(open_job(folder))
 
 
 def test_a_model_that_reads_no_statistics_has_clock_time(plain_case: Case) -> None:
@@ -56,4 +56,4 @@ def test_a_model_that_reads_no_statistics_has_clock_time(plain_case: Case) -> No
     folder = pair_job_of(plain_case, plain_case.link_model("gtea-l+t", link_head="dot"))
     job = open_job(folder)
     assert statistics_apart(job, job.whole_view()) is None
-    assert not part_path(folder, MOMENTS).exists()
+    assert not part_path(folder, LOOKUP).exists()

@@ -96,7 +96,7 @@ def test_what_is_finished_is_not_made_again_and_what_is_damaged_is(plain_case: C
         in_parts(plain_case, model, pairs, 3, InThisProcess(stop))
     folder = plain_case.out / "parts.parquet.parts"
     before = {path.name: path.stat().st_mtime_ns for path in folder.glob("*.part")}
-    for name, place in (("grant.2", 3), ("moments", 9), ("times.1", 0)):
+    for name, place in (("grant.2", 3), ("lookup", 9), ("times.1", 0)):
         content = bytearray(part_path(folder, name).read_bytes())
         content[place] ^= 1
         part_path(folder, name).write_bytes(content)
@@ -108,7 +108,7 @@ def test_what_is_finished_is_not_made_again_and_what_is_damaged_is(plain_case: C
 
     assert in_parts(plain_case, model, pairs, None, InThisProcess(look)) == expected
     made_again = {name for name in before if after[name] != before[name]}
-    assert made_again == {"grant.2.part", "moments.part", "times.1.part", "ends.1.part"}
+    assert made_again == {"grant.2.part", "lookup.part", "times.1.part", "ends.1.part"}
 
 
 def test_a_pool_of_processes_goes_on_when_one_is_killed(plain_case: Case) -> None:

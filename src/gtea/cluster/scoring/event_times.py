@@ -1,4 +1,4 @@
-"""The tasks ``times`` and ``moments``: when the events before the cut were, for statistics in activity time.
+"""The tasks ``times`` and ``lookup``: when the events before the cut were, for statistics in activity time.
 
 The activity time of an instant is the number of events before it (``gtea.features.activity_time``). Each part counts
 the events at each time in a range of the events of the store; the counts of all are merged into one table, some at a
@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from gtea.cluster.part_files import Arrays, PartFile, Pieces
 from gtea.cluster.scoring.job import ScoreJob, open_job
 from gtea.cluster.tasks import made_by
-from gtea.features.moments import Moments, as_they_are, moments_of
+from gtea.features.time_lookup import TimeLookup, as_they_are, lookup_of
 from gtea.runtime.json_shape import Natural
 
-MOMENTS = "moments"
+LOOKUP = "lookup"
 _EVENTS_AT_A_TIME = 1 << 22
 _ROWS_HELD = 1 << 16
 _NUMBERS = np.dtype(np.int64)
@@ -38,7 +38,7 @@ def times(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[str,
     return {"time": time, "events": events}, {"events": int(events.sum())}
 
 
-def moments(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[str, Any]]:
+def lookup(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[str, Any]]:
     """The distinct times of all events before the cut, and how many events are before each."""
     files = [made_by(folder, name) for name in arguments["times"]]
     for file in files:
@@ -50,13 +50,13 @@ def moments(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[st
     }, {"events": total}
 
 
-def moments_for(job: ScoreJob) -> Moments:
+def lookup_for(job: ScoreJob) -> TimeLookup:
     """The activity times of the job's view; times as they are if the model reads clock time."""
     if job.model.preprocessing.events_per_unit is None:
         return as_they_are()
-    file = made_by(job.folder, MOMENTS)
+    file = made_by(job.folder, LOOKUP)
     file.require_whole()  # numbers are looked up in the file
-    return moments_of(file.mapped("time"), file.mapped("before"), file.fact("events", Natural))
+    return lookup_of(file.mapped("time"), file.mapped("before"), file.fact("events", Natural))
 
 
 def _before(files: list[PartFile]) -> Iterator[NDArray[np.int64]]:

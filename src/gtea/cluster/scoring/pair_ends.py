@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from gtea.cluster.part_files import Arrays
-from gtea.cluster.scoring.event_times import moments_for
+from gtea.cluster.scoring.event_times import lookup_for
 from gtea.cluster.scoring.exchange import granted, wishes
 from gtea.cluster.scoring.job import REQUESTED, PartPlan, ScoreJob, open_job, read_plan
 from gtea.cluster.scoring.neighbour_facts import NeighbourFacts
@@ -67,7 +67,7 @@ def statistics_apart(job: ScoreJob, view: View) -> PairStatisticsApart | None:
     if fitted.pair_statistics is None:
         return None
     per_unit = fitted.events_per_unit or fitted.times.stored_per_unit(view.store.unit)
-    return PairStatisticsApart(graph_of(view), moments_for(job), per_unit)
+    return PairStatisticsApart(graph_of(view), lookup_for(job), per_unit)
 
 
 def requested_pairs(

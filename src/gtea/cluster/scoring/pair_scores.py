@@ -14,7 +14,7 @@ import torch
 
 from gtea.cluster.carriers import Carrier
 from gtea.cluster.scoring.answer_pairs import answer_pairs
-from gtea.cluster.scoring.event_times import MOMENTS, moments, times
+from gtea.cluster.scoring.event_times import LOOKUP, lookup, times
 from gtea.cluster.scoring.job import PAIRS, PLAN, PartPlan
 from gtea.cluster.scoring.pair_ends import FEW, ends, few, grant
 from gtea.cluster.scoring.rank import rank_pairs
@@ -147,7 +147,7 @@ def _time_tasks(request: ScoreRequest) -> list[FileTask]:
         for part in range(request.parts)
     ]
     names = tuple(task.name for task in made)
-    return [*made, FileTask(MOMENTS, name_of(moments), {"times": names}, names)]
+    return [*made, FileTask(LOOKUP, name_of(lookup), {"times": names}, names)]
 
 
 def _shares(num_pairs: int, block: int, parts: int) -> list[range]:

@@ -51,7 +51,8 @@ def rank_pairs(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping
     """Write the table of pairs. Its digest and the summary are facts."""
 
     def table_of(columns: Columns, ids: Ids, first_rank: int) -> pa.Table:
-        return table_of_pairs(*ids, columns["scores"], columns["active"].astype(np.bool_), first_rank)
+        src, dst = ids
+        return table_of_pairs(src, dst, columns["scores"], columns["active"].astype(np.bool_), first_rank)
 
     return _written(folder, arguments, ("nodes", "scores", "active"), ("src", "dst"), table_of)
 

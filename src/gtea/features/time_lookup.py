@@ -15,7 +15,7 @@ from gtea.runtime.jit import jit
 from gtea.store.graph import Graph, first_not_before
 
 
-class Moments(NamedTuple):
+class TimeLookup(NamedTuple):
     """The distinct times of the events before a cut, ascending."""
 
     time: NDArray[np.int64]
@@ -25,32 +25,32 @@ class Moments(NamedTuple):
     """How many there are in all; -1 if times stand for themselves."""
 
 
-def as_they_are() -> Moments:
+def as_they_are() -> TimeLookup:
     """Times stand for themselves: those of a graph that are activity times already, or meant to be clock times."""
-    return Moments(_read_only(np.empty(0, dtype=np.int64)), _read_only(np.empty(0, dtype=np.int64)), -1)
+    return TimeLookup(_read_only(np.empty(0, dtype=np.int64)), _read_only(np.empty(0, dtype=np.int64)), -1)
 
 
-def moments_of(time: NDArray[np.int64], before: NDArray[np.int64], total: int) -> Moments:
-    """A table of moments, as compiled code reads it."""
-    return Moments(_read_only(time), _read_only(before), total)
+def lookup_of(time: NDArray[np.int64], before: NDArray[np.int64], total: int) -> TimeLookup:
+    """The table, as compiled code reads it."""
+    return TimeLookup(_read_only(time), _read_only(before), total)
 
 
 @jit
-def moment_of(moments: Moments, time: int) -> int:
+def activity_time_of(lookup: TimeLookup, time: int) -> int:
     """The activity time of an instant: how many events are before it."""
-    if moments.total < 0:
+    if lookup.total < 0:
         return time
-    place = first_not_before(moments.time, 0, len(moments.time), time)
-    return moments.before[place] if place < len(moments.time) else moments.total
+    place = first_not_before(lookup.time, 0, len(lookup.time), time)
+    return lookup.before[place] if place < len(lookup.time) else lookup.total
 
 
 @jit
-def begin_of(graph: Graph, moments: Moments, moment: int) -> int:
+def begin_of(graph: Graph, lookup: TimeLookup, activity_time: int) -> int:
     """The earliest time of an event, in the times of the graph, that is at or after an activity time; else the cut."""
-    if moments.total < 0:
-        return moment
-    place = first_not_before(moments.before, 0, len(moments.before), moment)
-    return moments.time[place] if place < len(moments.time) else graph.cut
+    if lookup.total < 0:
+        return activity_time
+    place = first_not_before(lookup.before, 0, len(lookup.before), activity_time)
+    return lookup.time[place] if place < len(lookup.time) else graph.cut
 
 
 def _read_only(array: NDArray[np.int64]) -> NDArray[np.int64]:
