@@ -44,7 +44,13 @@ demo: setup  ## run the main job on generated payments
 FLOOR := 92
 SACRED := src/gtea/tasks/metrics.py,src/gtea/store/view.py,src/gtea/runtime/files.py,src/gtea/sampling/neighbours.py
 
-test: setup  ## run the whole test suite, with branch coverage and its floors
+# A server that speaks S3, for tests: in an environment of its own, because it needs older versions of what others pin.
+.s3/.installed: tests/s3-server.txt
+	$(PYTHON) -m venv .s3
+	.s3/bin/pip install --disable-pip-version-check --quiet --require-hashes --no-deps --requirement tests/s3-server.txt
+	touch $@
+
+test: setup .s3/.installed  ## run the whole test suite, with branch coverage and its floors
 	$(BIN)/python -m pytest $(PYTEST_ARGS) --cov --cov-report=
 	@echo "covered, in % (the floor is $(FLOOR)):"
 	@$(BIN)/python -m coverage report --format=total --fail-under=$(FLOOR)
@@ -70,5 +76,5 @@ docs: setup  ## build the documentation site into site/, offline and strictly
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 clean:  ## remove everything that was made
-	rm -rf $(VENV) demo site fuzz-findings kernels/build kernels/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
+	rm -rf $(VENV) .s3 demo site fuzz-findings kernels/build kernels/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
 	find src -name "*.nb[ci]" -delete

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from tests import shapes
 from tests.postgres import Postgres, programs, serving_postgres
+from tests.s3_server import BUCKET, s3_server, server_program
 from tests.web import Home, serving
 
 from gtea.cli.main import main
@@ -52,6 +53,29 @@ def gtea(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
         return Outcome(code if isinstance(code, int) else 1, captured.out, captured.err)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[dict[str, str]]:
+    """The environment of a running server, without which what it would test is skipped."""
+    if server_program() is None:
+        if os.environ.get("GTEA_S3_SERVER") == "on":
+            pytest.fail("there is no moto_server: run make .s3/.installed")
+        pytest.skip("needs moto_server: make .s3/.installed")
+    with s3_server() as environment:
+        yield environment
+
+
+@pytest.fixture(params=["memory", "file", "s3"])
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of a folder where nothing is yet, in each kind of object store; and a cache of its own."""
+    monkeypatch.setenv("GTEA_CACHE", str(tmp_path / "cache"))
+    name = f"{tmp_path.parent.name}/{tmp_path.name}/there"
+    if request.param == "s3":
+        for key, value in request.getfixturevalue("s3").items():
+            monkeypatch.setenv(key, value)
+        return f"s3://{BUCKET}/{name}"
+    return f"memory://{name}" if request.param == "memory" else f"file://{tmp_path}/there"
 
 
 @pytest.fixture

@@ -19,8 +19,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PINNED, HASHED = ROOT / "constraints.txt", ROOT / "constraints-hashes.txt"
 DIFFERS_BY_MACHINE = frozenset({"torch"})
+S3_SERVER = ROOT / "tests" / "s3-server.txt"
 _HEAD = """\
 # Written by tools/hashes.py from constraints.txt: the same versions, with the digests of their files; all but torch.
+"""
+_S3_HEAD = """\
+# The S3 server of tests, in an environment of its own (make .s3/.installed). Digests: tools/hashes.py.
 """
 _LINK = re.compile(r'<a [^>]*href="[^"#]*#sha256=([0-9a-f]{64})"[^>]*>\s*([^<\s]+)\s*</a>')
 _OTHER_SYSTEM = re.compile(r"-(win|pyodide|emscripten|android|ios)|musllinux|-graalpy|-pp\d")
@@ -65,19 +69,20 @@ def is_wanted(file: str, name: str, version: str) -> bool:
     return fits and not _OTHER_SYSTEM.search(file)
 
 
-def lines(index: str) -> Iterator[str]:
-    """The file, line by line."""
-    for name, version in pins(PINNED.read_text(encoding="utf-8")).items():
+def lines(index: str, pinned: Path) -> Iterator[str]:
+    """The file, line by line, of what another one pins."""
+    for name, version in pins(pinned.read_text(encoding="utf-8")).items():
         if name not in DIFFERS_BY_MACHINE:
             hashes = [f"    --hash=sha256:{digest}" for digest in digests(index, name, version)]
             yield " \\\n".join([f"{name}=={version}", *hashes]) + "\n"
 
 
 def main() -> None:
-    """Write the file."""
+    """Write the files."""
     if len(sys.argv) != 2:
         raise SystemExit("usage: python tools/hashes.py INDEX")
-    HASHED.write_text("".join([_HEAD, *lines(sys.argv[1])]), encoding="utf-8")
+    HASHED.write_text("".join([_HEAD, *lines(sys.argv[1], PINNED)]), encoding="utf-8")
+    S3_SERVER.write_text("".join([_S3_HEAD, *lines(sys.argv[1], S3_SERVER)]), encoding="utf-8")
 
 
 if __name__ == "__main__":

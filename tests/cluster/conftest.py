@@ -20,19 +20,21 @@ from gtea.config import FeaturesConfig, RunConfig, SamplingConfig
 from gtea.features.neighbour_labels import neighbour_labels_of
 from gtea.features.preprocessing import input_spec, preprocessing_for
 from gtea.ingestion.ingest import ingest
-from gtea.models.hybrid import HybridClassifier
+from gtea.models.hybrid import HybridClassifier, HybridPredictor
 from gtea.models.model_folder import SavedModel, save_model
-from gtea.models.registry import build_classifier, entry_of, model_config
+from gtea.models.registry import build_classifier, default_config, entry_of, model_config
 from gtea.runtime.progress import Progress
+from gtea.sampling.pair_batches import ranked_statistics
 from gtea.sampling.tabular import NodeRows
 from gtea.scoring.options import Grain, ScoringOptions
-from gtea.scoring.table import score_accounts
+from gtea.scoring.table import score_accounts, score_pairs
 from gtea.store.store import Store
 
 CPU = torch.device("cpu")
 NUM_ACCOUNTS, CUT = 300, "800"
-GRAIN = Grain(accounts=16, slots=110)
+GRAIN = Grain(accounts=16, slots=110, pairs=32)
 """Small enough that the graph has many blocks, and hubs of many pieces."""
+SMALL: dict[str, Any] = {"d_node": 6, "d_edge": 8, "d_time": 5, "d_mlp": 7}
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,30 @@ class Case:
         if not folder.exists():
             _save(Store.open(self.store), folder, name, changes)
         return folder
+
+    def link_model(self, name: str, **changes: Any) -> Path:
+        """The same that scores pairs."""
+        words = (f"{key}={value}" for key, value in sorted(changes.items()))
+        folder = self.models / "-".join(["links", name, *words])
+        if not folder.exists():
+            _save_links(Store.open(self.store), folder, name, changes)
+        return folder
+
+    def pairs(self, *, few: bool = False) -> Path:
+        """A table of pairs: those of hubs and of accounts without an event before the cut among them, some twice."""
+        path, rng = self.out / f"pairs-{few}.csv", np.random.default_rng(3)
+        src, dst = rng.integers(0, 20 if few else NUM_ACCOUNTS, (2, 60 if few else 400))
+        src[:12] = 7
+        rows = [f"a{s:03d},a{d:03d}" for s, d in zip(src, dst, strict=True)]
+        path.write_text("\n".join(["src,dst", *rows, rows[0], "a003,a032", "a020,a020"]) + "\n")
+        return path
+
+    def expected_pairs(self, model: Path, pairs: Path, **options: Any) -> bytes:
+        """The table of pairs that one process writes."""
+        grain = ScoringOptions(grain=GRAIN)
+        out = self.out / "one-pairs.parquet"
+        score_pairs(model, self.store, str(pairs), out, as_of=CUT, options=grain, device=CPU, **options)
+        return out.read_bytes()
 
     def expected(self, model: Path, **options: Any) -> bytes:
         """The table that one process writes."""
@@ -122,11 +148,35 @@ def made_case(folder: Path, *, directed: bool) -> Case:
     return Case(folder / "graph.store", folder / "models", folder)
 
 
+def _save_links(store: Store, folder: Path, name: str, changes: dict[str, Any]) -> None:
+    sizes = {key: value for key, value in changes.items() if key in SMALL}
+    default = default_config(dataclasses.replace(model_config(name), **{**SMALL, **sizes}), "links")
+    model = dataclasses.replace(default.model, **{"d_mlp": 7, **changes})
+    features = default.features if model.link_head != "dot" else FeaturesConfig()
+    config = RunConfig(model, features, SamplingConfig(max_events=5))
+    cut, rng = store.as_of(CUT).cut, np.random.default_rng(1)
+    fitted = preprocessing_for(store, cut, config)
+    network: Any = entry_of(config.model).predictor(config.model, input_spec(fitted), 1)
+    if isinstance(network, HybridPredictor):
+        src, dst = rng.integers(0, store.num_nodes, (2, 200))
+        ranks = ranked_statistics(store.as_of(cut), fitted)
+        assert ranks is not None
+        rows = ranks(src, dst)
+        with threadpool_limits(1, "openmp"):
+            network.fit_trees(rows, torch.from_numpy(rng.integers(0, 2, 200)), torch.ones(200))
+    if entry_of(config.model).exact:
+        with torch.no_grad():
+            network.gtea.edge_encoder.a.mul_(10)
+    described = {"run": config.to_json(), "task": "links", "input": vars(input_spec(fitted))}
+    folder.parent.mkdir(exist_ok=True)
+    saved = SavedModel(network.state_dict(), described, fitted.to_json(), metrics_of(None), FACTS)
+    save_model(folder, saved, "Untrained.\n")
+
+
 def _save(store: Store, folder: Path, name: str, changes: dict[str, Any]) -> None:
     features = {key: changes[key] for key in changes.keys() & FeaturesConfig.__dataclass_fields__.keys()}
     sizes = {key: value for key, value in changes.items() if key not in features}
-    small: dict[str, Any] = {"d_node": 6, "d_edge": 8, "d_time": 5, "d_mlp": 7}
-    model = dataclasses.replace(model_config(name), **{**small, **sizes})
+    model = dataclasses.replace(model_config(name), **{**SMALL, **sizes})
     hybrid = name == "hybrid"
     config = RunConfig(model, FeaturesConfig(**{"neighbour_labels": hybrid, **features}), SamplingConfig(max_events=5))
     rng, cut = np.random.default_rng(1), store.as_of(CUT).cut

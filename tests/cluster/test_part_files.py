@@ -114,3 +114,14 @@ def test_links_and_pipes_are_not_opened(tmp_path: Path) -> None:
     for path in (tmp_path / "link" / "a.part", tmp_path / "pipe.part"):
         with pytest.raises(DamagedFileError, match="can't be read"):
             PartFile.open(path)
+
+
+@pytest.mark.parametrize("count", [0, 5])
+def test_an_array_can_stay_in_its_file(tmp_path: Path, count: int) -> None:
+    path = tmp_path / "a.part"
+    write_part_file(path, {"x": np.arange(3), "y": np.arange(2 * count, dtype=np.float32).reshape(count, 2)}, {})
+    mapped = PartFile.open(path).mapped("y")
+    assert mapped.tolist() == np.arange(2 * count).reshape(count, 2).tolist()
+    if count:
+        with pytest.raises(ValueError, match="read-only"):
+            mapped[0] = 1

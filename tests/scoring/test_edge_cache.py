@@ -89,7 +89,7 @@ def test_what_was_kept_is_used_again_and_changes_nothing(ready: Ready, tmp_path:
     assert len(written) == -(-len(ready.store.arrays.slot_edge) // CHUNK) > 5
     assert torch.equal(ready.embed(tmp_path / "c"), first)
     assert chunks(tmp_path / "c") == written
-    fresh = ready.model._embedded(ready.store, ready.store.end, ready.everybody, EXACT).z
+    fresh = ready.model.embedded(ready.store, ready.store.end, ready.everybody, EXACT).z
     torch.testing.assert_close(first, fresh, atol=1e-6, rtol=0)
 
 

@@ -223,3 +223,38 @@ def test_export_reads_damaged_stores_if_told_to(store: Store, gtea: Callable[...
     out = store.path.with_name("out.csv")
     assert gtea("export", store.path, "--no-verify", "--format", "csv", "--out", out).code == 0
     assert out.read_text().splitlines()[1].endswith('0,"p"')
+
+
+@pytest.mark.parametrize(("array", "change"), OUTSIDE)
+def test_an_index_that_is_read_of_some_accounts_is_refused(store: Store, array: str, change: Change) -> None:
+    """Of all accounts, whatever points outside is found; but for what is not read: where the first offset begins."""
+    change_array(store.path, array, change)
+    tampered, everybody = Store.open(store.path), np.arange(4)
+    if array == "vocabulary_0_offset" or (array.endswith("offset") and change(np.zeros(9))[0] == 1):
+        return  # no word is looked up; and an offset of 1 instead of 0 points to something
+    with pytest.raises(StoreError, match=r"is damaged: .*(must rise|must be from 0)"):
+        tampered.require_bounds_around(everybody, everybody)
+
+
+@pytest.mark.parametrize("slots", [1, 2, 3, 100])
+def test_only_what_is_read_of_some_accounts_is_looked_at(
+    store: Store, monkeypatch: pytest.MonkeyPatch, slots: int
+) -> None:
+    monkeypatch.setattr("gtea.store.integrity._SLOTS", slots)
+    nodes = {name: np.array([store.node(name)]) for name in "abcd"}
+    wrong = store.arrays.event_categories.copy()
+    wrong[store.as_of().event_ranges(store.as_of().neighbours("d").edges)[0][0]] = 99  # of an event of c with d
+    damaged = lambda: store.with_arrays({"event_categories": wrong}, store.manifest.counts)  # noqa: E731
+    nobody = nodes["a"][:0]
+    damaged().require_bounds_around(nodes["a"], nodes["a"])
+    damaged().require_bounds_around(nodes["c"], nobody)
+    with pytest.raises(StoreError, match="event_categories must be from 0"):
+        damaged().require_bounds_around(nodes["d"], nodes["d"])
+    offset = store.arrays.node_offset.copy()
+    offset[store.node("d") + 1] = 10**6
+    far = store.with_arrays({"node_offset": offset}, store.manifest.counts)
+    far.require_bounds_around(nodes["b"], nobody)
+    for name in ("c", "d"):  # c deals with d: where its slots are is read, too
+        other = store.with_arrays({"node_offset": offset}, store.manifest.counts)
+        with pytest.raises(StoreError, match="node_offset must rise"):
+            other.require_bounds_around(nodes[name], nobody)

@@ -8,11 +8,12 @@ import click
 
 from gtea.cli.bars import progress_bar
 from gtea.cli.output import any_date_option, bad_rows_option, json_option, memory_option, query_option
+from gtea.cli.places import LOCAL
 from gtea.cli.terminal import say
 
 
 @click.command("append")
-@click.argument("store")
+@click.argument("store", type=LOCAL)
 @click.argument("files", nargs=-1, required=True)
 @query_option
 @click.option(

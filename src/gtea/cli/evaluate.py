@@ -9,6 +9,7 @@ import click
 
 from gtea.cli.bars import progress_bar
 from gtea.cli.output import cache_option, json_option, print_unknown, sampled_option
+from gtea.cli.places import MODEL, STORE
 from gtea.cli.terminal import print_json, say
 from gtea.cli.train import device_option, unknown_option
 from gtea.cli.verified import check_store, verify_option
@@ -16,8 +17,8 @@ from gtea.errors import UsageError
 
 
 @click.command("evaluate")
-@click.argument("model")
-@click.argument("store")
+@click.argument("model", type=MODEL)
+@click.argument("store", type=STORE)
 @click.option("--labels", metavar="FILE", help="Labelled accounts: a table with the columns account and label.")
 @click.option(
     "--pairs", metavar="FILE", help="For a link model: labelled pairs, a table with the columns src, dst and label."

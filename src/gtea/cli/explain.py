@@ -9,6 +9,7 @@ import click
 
 from gtea.cli.bars import progress_bar
 from gtea.cli.output import given, json_option
+from gtea.cli.places import MODEL, STORE
 from gtea.cli.terminal import cell, print_json, say, warn
 from gtea.cli.train import device_option
 from gtea.errors import UsageError
@@ -22,8 +23,8 @@ _SHOWN = 10
 
 
 @click.command("explain")
-@click.argument("model")
-@click.argument("store")
+@click.argument("model", type=MODEL)
+@click.argument("store", type=STORE)
 @click.argument("account", required=False)
 @click.argument("other", required=False)
 @click.option("--as-of", metavar="T", help="Explain the score as of T; default just after the last event.")

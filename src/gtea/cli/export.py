@@ -9,13 +9,14 @@ import click
 
 from gtea.cli.bars import progress_bar
 from gtea.cli.output import json_option, spreadsheet_option
+from gtea.cli.places import STORE
 from gtea.cli.terminal import print_json, say
 from gtea.cli.verified import check_store, verify_option
 from gtea.errors import UsageError
 
 
 @click.command("export")
-@click.argument("store")
+@click.argument("store", type=STORE)
 @click.option(
     "--format",
     type=click.Choice(["parquet", "csv", "pyg"]),

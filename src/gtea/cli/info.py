@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gtea.cli.output import json_option
+from gtea.cli.places import STORE
 from gtea.cli.terminal import print_json, say
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ _BAR = 40
 
 
 @click.command("info")
-@click.argument("store")
+@click.argument("store", type=STORE)
 @json_option
 def command(store: str, as_json: bool) -> None:
     """Show what is in STORE: counts, time span, features, and how degrees and histories are spread.

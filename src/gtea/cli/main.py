@@ -15,6 +15,7 @@ from typing import NoReturn
 
 import click
 
+from gtea.cli.places import refuse_addresses_as_results
 from gtea.cli.terminal import print_traceback, say, show_misuse, warn, warning_text
 from gtea.errors import GteaError
 from gtea.runtime.disk_errors import system_error
@@ -26,6 +27,7 @@ _COMMANDS = {
     "append": ("gtea.cli.append", "Add new events to a store, as a new version."),
     "info": ("gtea.cli.info", "Show what is in a store."),
     "verify": ("gtea.cli.verify", "Check every digest and invariant of a store."),
+    "copy": ("gtea.cli.copy", "Copy a store, a model or a file to or from an object store."),
     "export": ("gtea.cli.export", "Write a store's events to Parquet, CSV or PyG tensors."),
     "train": ("gtea.cli.train", "Train a model on labelled accounts, or on links."),
     "tune": ("gtea.cli.tune", "Search for settings on the validation part."),
@@ -55,6 +57,7 @@ class _LazyCommands(click.Group):
             return None
         command = importlib.import_module(_COMMANDS[cmd_name][0]).command
         assert isinstance(command, click.Command)
+        refuse_addresses_as_results(command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -10,6 +10,7 @@ import click
 
 from gtea.cli.bars import progress_bar
 from gtea.cli.output import json_option
+from gtea.cli.places import MODEL, STORE
 from gtea.cli.terminal import print_json, say, warn
 from gtea.cli.train import device_option
 from gtea.cli.verified import check_store, verify_option
@@ -21,8 +22,8 @@ def _limit(flag: str, default: str, help: str) -> Callable[[Any], Any]:
 
 
 @click.command("monitor")
-@click.argument("model")
-@click.argument("store")
+@click.argument("model", type=MODEL)
+@click.argument("store", type=STORE)
 @click.option("--out", required=True, metavar="DIR", help="The folder for index.html and monitor.json.")
 @click.option("--as-of", metavar="T", help="Nothing at or after T is seen; default just after the last event.")
 @click.option("--labels", metavar="FILE", help="Labels that came in: columns account, label and, better, known_at.")

@@ -10,6 +10,7 @@ import click
 from gtea.cli.bars import progress_bar
 from gtea.cli.carriers import on_option, say_others_end, work_option
 from gtea.cli.output import given, json_option
+from gtea.cli.places import MODEL, STORE
 from gtea.cli.terminal import cell, print_json, say
 from gtea.cli.train import device_option
 from gtea.cli.verified import check_store, verify_option
@@ -25,8 +26,8 @@ _UNITS = {"kb": 10**3, "mb": 10**6, "gb": 10**9}
 
 
 @click.command("report")
-@click.argument("model")
-@click.argument("store")
+@click.argument("model", type=MODEL)
+@click.argument("store", type=STORE)
 @click.option("--out", required=True, metavar="DIR", help="The folder to write; one of an earlier report is replaced.")
 @click.option("--top", default=200, show_default=True, metavar="N", help="How many accounts, the highest scores first.")
 @click.option("--accounts", metavar="FILE", help="Choose among these accounts only; default all accounts of the store.")

@@ -10,6 +10,7 @@ import click
 from gtea.cli.bars import progress_bar
 from gtea.cli.carriers import on_option, parts_option, say_others_end, work_option
 from gtea.cli.output import cache_option, given, json_option, print_unknown, sampled_option, spreadsheet_option
+from gtea.cli.places import MODEL, STORE, TABLE
 from gtea.cli.terminal import cell, print_json, say, warn
 from gtea.cli.train import device_option, unknown_option
 from gtea.cli.verified import check_store, verify_option
@@ -20,14 +21,15 @@ if TYPE_CHECKING:
 
 
 @click.command("score")
-@click.argument("model")
-@click.argument("store")
+@click.argument("model", type=MODEL)
+@click.argument("store", type=STORE)
 @click.option(
     "--out",
     required=True,
+    type=TABLE,
     metavar="FILE",
-    help="scores.parquet or scores.csv; or postgresql://host/database/table or sqlite:///file/table, of which all rows "
-    "are replaced in one transaction.",
+    help="scores.parquet or scores.csv, also as s3://bucket/scores.parquet; or postgresql://host/database/table or "
+    "sqlite:///file/table, of which all rows are replaced in one transaction.",
 )
 @click.option("--accounts", metavar="FILE", help="Only these accounts; default all accounts of the store.")
 @click.option("--pairs", metavar="FILE", help="Pairs to score with a link model: a table with the columns src and dst.")
@@ -90,8 +92,8 @@ def command(
     scores, to scores.changes.parquet or to the table scores_changes: with why (own events, counterparties' events,
     neither), how many new events there are, since when, and with whom.
 
-    With --on, the accounts are scored in parts, by several processes or machines, to the same bytes. Whatever a worker
-    has finished is kept: the same command goes on from there. The scores go to a file, without --since.
+    With --on, accounts or pairs are scored in parts, by several processes or machines, to the same bytes. Whatever a
+    worker has finished is kept: the same command goes on from there. The scores go to a file, without --since.
 
     Ids and classes are written exactly as they were read, so that the file joins with your own tables. A spreadsheet
     would run one such as =1+1 as a formula: make a file for it with --spreadsheet-safe.
@@ -112,8 +114,8 @@ def command(
         raise UsageError("--unknown: only goes with --accounts or --pairs. Leave it out.")
     if on is None and (given("parts") or given("work")):
         raise UsageError("--parts, --work: only go with --on. Leave them out.")
-    if on is not None and (sampled or cache is not None or pairs is not None or since is not None):
-        raise UsageError("--on: goes without --pairs, --since, --sampled and --cache. Leave one of them out.")
+    if on is not None and (sampled or cache is not None or since is not None):
+        raise UsageError("--on: goes without --since, --sampled and --cache. Leave one of them out.")
     if on is not None and verify is None:
         verify = False  # every worker checks what it reads of the store, and none of them reads all of it
     # A few accounts read little of a large store.
@@ -129,14 +131,17 @@ def command(
         }
         if on is not None:
             from gtea.cluster.carriers import carrier_of
+            from gtea.cluster.scoring.pair_scores import score_pairs_on
             from gtea.cluster.scoring.part_scores import score_accounts_on
 
             del asked["options"]
-            asked |= {"prevalence": prevalence, "parts": parts, "work": None if work is None else Path(work)}
-            carrier = carrier_of(on)
-            made = score_accounts_on(
-                carrier, Path(model), Path(store), out, accounts=accounts, progress=progress, **asked
-            )
+            asked |= {"parts": parts, "work": None if work is None else Path(work), "progress": progress}
+            given_files, carrier = (Path(model), Path(store)), carrier_of(on)
+            if pairs is None:
+                asked |= {"accounts": accounts, "prevalence": prevalence}
+                made = score_accounts_on(carrier, *given_files, out, **asked)
+            else:
+                made = score_pairs_on(carrier, *given_files, pairs, out, **asked)
             if made is None:
                 say_others_end(on, out)
                 return

@@ -10,13 +10,14 @@ from typing import Any
 import click
 
 from gtea.cli.output import memory_option
+from gtea.cli.places import MODEL, STORE
 from gtea.cli.terminal import warn
 from gtea.errors import UsageError
 
 
 @click.command("serve")
-@click.argument("model")
-@click.argument("store")
+@click.argument("model", type=MODEL)
+@click.argument("store", type=STORE)
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65_535), default=8642, show_default=True, help="0 takes a free one.")
 @click.option("--token-file", metavar="FILE", help="A file with the token to ask for; needed for all but loopback.")

@@ -12,6 +12,7 @@ import click
 from gtea.cli.bars import progress_bar, training_bar
 from gtea.cli.carriers import on_option, say_others_end, work_option
 from gtea.cli.output import given, json_option, print_unknown, print_warnings
+from gtea.cli.places import STORE
 from gtea.cli.terminal import print_json, say
 from gtea.cli.verified import check_store, verify_option
 from gtea.errors import UsageError
@@ -48,7 +49,7 @@ _DECISIONS = ("prevalence", "budget", "precision")
 
 
 @click.command("train")
-@click.argument("store")
+@click.argument("store", type=STORE)
 @click.option(
     "--task",
     type=click.Choice(["nodes", "links"]),

@@ -13,6 +13,7 @@ import click
 from gtea.cli.bars import percent_bar, progress_bar, training_bar, training_figures
 from gtea.cli.carriers import on_option, say_others_end, work_option
 from gtea.cli.output import json_option, print_unknown
+from gtea.cli.places import STORE
 from gtea.cli.terminal import print_json, say
 from gtea.cli.train import device_option, options_of, print_left_out, split_option, unknown_option
 from gtea.cli.verified import check_store, verify_option
@@ -28,7 +29,7 @@ _TOP = 5
 
 
 @click.command("tune")
-@click.argument("store")
+@click.argument("store", type=STORE)
 @click.option(
     "--task",
     type=click.Choice(["nodes", "links"]),

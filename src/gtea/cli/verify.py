@@ -8,11 +8,12 @@ import click
 
 from gtea.cli.bars import progress_bar
 from gtea.cli.output import json_option
+from gtea.cli.places import STORE
 from gtea.cli.terminal import print_json, say
 
 
 @click.command("verify")
-@click.argument("store")
+@click.argument("store", type=STORE)
 @json_option
 def command(store: str, as_json: bool) -> None:
     """Check every digest and invariant of STORE and name what is broken.

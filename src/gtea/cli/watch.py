@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gtea.cli.output import any_date_option
+from gtea.cli.places import MODEL, STORE
 from gtea.cli.terminal import say, warn
 from gtea.errors import UsageError
 
@@ -26,8 +27,8 @@ _REPORTED = 20
 
 
 @click.command("watch")
-@click.argument("model")
-@click.argument("store")
+@click.argument("model", type=MODEL)
+@click.argument("store", type=STORE)
 @click.option("--events", required=True, metavar="FILE", help="A file that grows; - for standard input.")
 @click.option(
     "--format",

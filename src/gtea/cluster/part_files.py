@@ -132,6 +132,13 @@ class PartFile:
             raise DamagedFileError(self.path, f"{name} has other rows")
         return self._rows(name, first, (count, *stored.shape[1:]))[0]
 
+    def mapped(self, name: str) -> NDArray[Any]:
+        """An array that stays in the file, as it is: for who has checked that the file is whole."""
+        stored = self.stored(name)
+        if not stored.num_bytes:
+            return np.empty(stored.shape, dtype=stored.dtype)
+        return np.asarray(np.memmap(self.path, stored.dtype, "r", stored.offset, stored.shape))
+
     def stream(self, name: str, rows_at_a_time: int) -> Iterator[NDArray[Any]]:
         """An array, some rows at a time.
 

@@ -155,6 +155,12 @@ def load_model(folder: Path) -> SavedModel:
     )
 
 
+def model_files(folder: Path) -> dict[str, tuple[str, int]]:
+    """The sha256 of each file that the manifest of a folder names, and the most bytes that it can have."""
+    digests = _digests(folder, _read_manifest(folder))
+    return {name: (digest, _MAX_BYTES[Path(name).suffix]) for name, digest in digests.items()}
+
+
 def parquet_file(table: pa.Table) -> bytes:
     """The content of predictions.parquet."""
     sink = pa.BufferOutputStream()

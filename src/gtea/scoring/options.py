@@ -11,13 +11,15 @@ from gtea.runtime.progress import Progress, no_progress
 
 @dataclass(frozen=True)
 class Grain:
-    """What is computed at once where all accounts are scored: it may decide the last bit of a score."""
+    """What is computed at once where all accounts or many pairs are scored: it may decide the last bit of a score."""
 
     accounts: int = 1 << 12
     """Accounts in a block. Few enough that a graph of some ten thousand accounts can be scored in parts, and enough
     that a product of the rows of a block keeps a processor busy."""
     slots: int = 1 << 16
     """Slots in a piece of a hub that has more."""
+    pairs: int = 1 << 12
+    """Pairs in a block, in the order of both ends: wherever pairs are scored exactly, however many there are."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -23,15 +23,14 @@ from gtea.models.saved_network import saved_network
 from gtea.nn.model import GTEA
 from gtea.runtime.parallel import parallel_map
 from gtea.sampling.collate import HistoryReader, distinct
-from gtea.sampling.pair_batches import PairHistories, ranked_statistics
+from gtea.sampling.pair_batches import PairHistories, Rows, ranked_statistics
 from gtea.sampling.tabular import NodeRows
 from gtea.scoring.decisions import read_correction, read_threshold
 from gtea.scoring.exact import Embedded, embed_exactly
-from gtea.scoring.options import EXACT, ScoringOptions
+from gtea.scoring.options import EXACT, Grain, ScoringOptions
 from gtea.scoring.sampled import LinkScorer, NodeScorer, require_finite
 from gtea.store.store import Store
-
-_PAIRS_AT_A_TIME = 1 << 14
+from gtea.store.view import View
 
 
 class _Model:
@@ -77,7 +76,7 @@ class _Model:
             )
         return replace(options, sampled=self.entry.samples)
 
-    def _embedded(self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions) -> Embedded:
+    def embedded(self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions) -> Embedded:
         """The exact embeddings of some nodes, each named once, and their features."""
         view = store.as_of(cut)
         return embed_exactly(self.gtea, self.saved, self.preprocessing, self.config, view, nodes, options, self.device)
@@ -139,7 +138,7 @@ class NodeModel(_Model):
         self, store: Store, cut: int, nodes: NDArray[np.int64], options: ScoringOptions
     ) -> NDArray[np.float64]:
         """Exact class probabilities of distinct nodes, all with an event before the cut or all without."""
-        embedded = self._embedded(store, cut, nodes, options)
+        embedded = self.embedded(store, cut, nodes, options)
         view = store.as_of(cut)
         inputs = HeadInputs(view, self.preprocessing.rank_inputs, self.preprocessing.neighbour_labels)
         trees = NodeRows(view, self.preprocessing, cached=False) if self.entry.has_trees else None
@@ -200,7 +199,7 @@ class NodeModel(_Model):
         if options.sampled or not self.entry.exact:
             return self._sampled(cast(nn.Module, self.network.embedder), store, cut).outputs(nodes)
         unique, places = np.unique(nodes, return_inverse=True)
-        return require_finite(self._embedded(store, cut, unique, options).z.double().cpu().numpy())[places]
+        return require_finite(self.embedded(store, cut, unique, options).z.double().cpu().numpy())[places]
 
     def _sampled(self, network: nn.Module, store: Store, cut: int) -> NodeScorer:
         batches = self.entry.node_batches(store, cut, self.preprocessing, self.config)
@@ -241,21 +240,58 @@ class LinkModel(_Model):
         options = self.supported(options)
         if options.sampled or not self.entry.exact:
             return self._corrected(self._sampled(store, cut).probabilities(src, dst))
-        network = cast(GTEALinkNetwork, self.network)
         ends, (left, right) = distinct(src, dst)
-        z = self._embedded(store, cut, ends, options).z
-        reader = HistoryReader(store.as_of(cut), self.preprocessing, self.config.sampling.max_events)
-        histories = PairHistories(reader, store.directed)
-        statistics = ranked_statistics(store.as_of(cut), self.preprocessing)
-        logits = []
-        with torch.inference_mode():
-            for first in range(0, len(src), _PAIRS_AT_A_TIME):
-                some = slice(first, first + _PAIRS_AT_A_TIME)
-                own = histories.read(src[some], dst[some]).to(self.device) if network.reads_history else None
-                e_tilde = None if own is None else self.gtea.edge_encoder.embed(own)
-                ranks = statistics(src[some], dst[some]).to(self.device) if statistics else None
-                logits.append(network.answer(z[left[some]], z[right[some]], e_tilde, ranks).double().cpu())
-        return self._corrected(require_finite(torch.sigmoid(torch.cat(logits)).numpy()))
+        z = self.embedded(store, cut, ends, options).z
+        view = store.as_of(cut)
+        statistics = ranked_statistics(view, self.preprocessing)
+        # In the order of both ends, so that the order in which pairs are named decides nothing.
+        order = np.lexsort((dst, src))
+        answers = self.answer_pairs(
+            z, left[order], right[order], view, src[order], dst[order], statistics, options.grain
+        )
+        probabilities = np.empty(len(src))
+        probabilities[order] = answers
+        return probabilities
+
+    def answer_pairs(
+        self,
+        z: Tensor,
+        left: NDArray[np.integer[Any]],
+        right: NDArray[np.integer[Any]],
+        view: View,
+        src: NDArray[np.int64],
+        dst: NDArray[np.int64],
+        statistics: Rows | None,
+        grain: Grain,
+    ) -> NDArray[np.float64]:
+        """The probability of a link for each pair, block by block.
+
+        Which pairs are computed together can change the last bit: the first pair must begin a block of all of them.
+
+        Args:
+            z: Embeddings of accounts.
+            left: For each pair the row of its src in ``z``.
+            right: The same for its dst.
+            src: The sources, in ascending order.
+            dst: Of pairs with one source, in ascending order.
+            statistics: What computes the inputs of the trees; None if the model has none.
+        """
+        reader = HistoryReader(view, self.preprocessing, self.config.sampling.max_events)
+        histories = PairHistories(reader, view.store.directed)
+        network = cast(GTEALinkNetwork, self.network)
+
+        @torch.inference_mode()
+        def answer(first: int) -> NDArray[np.float64]:
+            some = slice(first, first + grain.pairs)
+            own = histories.read(src[some], dst[some]).to(self.device) if network.reads_history else None
+            e_tilde = None if own is None else self.gtea.edge_encoder.embed(own)
+            ranks = statistics(src[some], dst[some]).to(self.device) if statistics else None
+            u, v = (z[torch.from_numpy(end[some]).to(z.device)] for end in (left, right))
+            return torch.sigmoid(network.answer(u, v, e_tilde, ranks).double()).cpu().numpy()
+
+        blocks = range(0, len(src), grain.pairs)
+        answers = list(parallel_map(answer, blocks, self.device)) or [np.empty(0)]
+        return self._corrected(require_finite(np.concatenate(answers)))
 
     def _corrected(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.correction.apply(np.stack([1 - probabilities, probabilities], axis=1))[:, 1]

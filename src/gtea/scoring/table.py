@@ -144,16 +144,22 @@ def score_pairs(
     active = view.has_events(found.src) & view.has_events(found.dst)
     scores = ready.probabilities(opened, view.cut, found.src, found.dst, options)
     order = np.lexsort((found.dst, found.src, -scores))
-    columns = {
-        "src": opened.accounts.take(found.src[order]),
-        "dst": opened.accounts.take(found.dst[order]),
-        "score": scores[order],
-        "rank": np.arange(1, len(found) + 1),
-        "active": active[order],
-    }
-    table = pa.table(columns)
+    src, dst = (opened.accounts.take(end[order]) for end in (found.src, found.dst))
+    table = table_of_pairs(src, dst, scores[order], active[order])
     output.write(table)
     return {"pairs": len(table), **_summary(table, output, view, active, options, found.report)}
+
+
+def table_of_pairs(
+    src: pa.LargeStringArray,
+    dst: pa.LargeStringArray,
+    scores: NDArray[np.float64],
+    active: NDArray[np.bool_],
+    first_rank: int = 1,
+) -> pa.Table:
+    """The table of ranked pairs, or a part of it."""
+    ranks = np.arange(first_rank, first_rank + len(scores))
+    return pa.table({"src": src, "dst": dst, "score": scores, "rank": ranks, "active": active})
 
 
 def _summary(

@@ -88,6 +88,20 @@ def require_bounds_of(arrays: Mapping[str, NDArray[Any]], accounts: range, where
         raise damaged(where, *faults)
 
 
+def require_bounds_around(
+    arrays: Mapping[str, NDArray[Any]], nodes: NDArray[np.int64], whole: NDArray[np.int64], where: Path
+) -> None:
+    """The same for what is read of some accounts, and for where the slots of their neighbours are.
+
+    Args:
+        nodes: The accounts.
+        whole: Those of them of whose events more is read than the times.
+    """
+    faults = list(_faults_around(arrays, nodes, whole))
+    if faults:
+        raise damaged(where, *faults)
+
+
 def bound_faults(arrays: Mapping[str, NDArray[Any]]) -> list[str]:
     """The offsets and indices of a store's arrays that point outside, one line for each array."""
     return list(_bound_faults(arrays))
@@ -115,7 +129,6 @@ def _bound_faults(arrays: Mapping[str, NDArray[Any]]) -> Iterator[str]:
 
 
 def _faults_of(arrays: Mapping[str, NDArray[Any]], accounts: range) -> Iterator[str]:
-    num_nodes, num_edges = len(arrays["node_offset"]) - 1, len(arrays["edge_a"])
     for name, limit in (("node_offset", "slot_edge"), (f"{NODE_IDS}_offset", f"{NODE_IDS}_bytes")):
         offset = arrays[name][accounts.start : accounts.stop + 1]
         if (np.diff(offset) < 0).any() or offset[0] < 0 or offset[-1] > len(arrays[limit]):
@@ -123,20 +136,64 @@ def _faults_of(arrays: Mapping[str, NDArray[Any]], accounts: range) -> Iterator[
             return
     first, last = (int(arrays["node_offset"][end]) for end in (accounts.start, accounts.stop))
     for start in range(first, last, _SLOTS):
-        slots = slice(start, min(start + _SLOTS, last))
-        edges = np.asarray(arrays["slot_edge"][slots])
-        if not _within(arrays["slot_neighbour"][slots], num_nodes):
-            yield f"slot_neighbour must be from 0 to below {num_nodes}"
-        if not _within(edges, num_edges):
-            yield f"slot_edge must be from 0 to below {num_edges}"
+        faults = list(_slot_faults(arrays, slice(start, min(start + _SLOTS, last))))
+        yield from faults
+        if faults:
             return
-        if not (_within(arrays["edge_a"][edges], num_nodes) and _within(arrays["edge_b"][edges], num_nodes)):
-            yield f"edge_a and edge_b must be from 0 to below {num_nodes}"
-        begin, end = arrays["edge_offset"][edges], arrays["edge_offset"][edges + 1]
-        if len(edges) and ((begin >= end).any() or begin.min() < 0 or end.max() > len(arrays["event_time"])):
-            yield f"edge_offset must rise from 0 to {len(arrays['event_time'])}"
-            return
-        yield from _word_faults(arrays, begin, end)
+
+
+def _faults_around(
+    arrays: Mapping[str, NDArray[Any]], nodes: NDArray[np.int64], whole: NDArray[np.int64]
+) -> Iterator[str]:
+    faults = list(_offset_faults(arrays, nodes, "node_offset", "slot_edge"))
+    faults += _offset_faults(arrays, nodes, f"{NODE_IDS}_offset", f"{NODE_IDS}_bytes")
+    for some, with_words in ((whole, True), (np.setdiff1d(nodes, whole), False)):
+        for slots in () if faults else _slots_of(arrays, some):
+            faults += _slot_faults(arrays, slots, with_words=with_words)
+            if not faults:
+                faults += _offset_faults(arrays, arrays["slot_neighbour"][slots], "node_offset", "slot_edge")
+            if faults:
+                break
+    yield from faults
+
+
+def _offset_faults(
+    arrays: Mapping[str, NDArray[Any]], rows: NDArray[np.integer[Any]], name: str, limit: str
+) -> Iterator[str]:
+    """What is wrong with where some rows begin and end. Only an edge can't be empty."""
+    begin, end = arrays[name][rows], arrays[name][rows + 1]
+    least = 1 if name == "edge_offset" else 0
+    if len(rows) and ((end - begin < least).any() or begin.min() < 0 or end.max() > len(arrays[limit])):
+        yield f"{name} must rise from 0 to {len(arrays[limit])}"
+
+
+def _slots_of(arrays: Mapping[str, NDArray[Any]], nodes: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    """The slots of some accounts, some at a time, however many a hub has."""
+    begin, count = arrays["node_offset"][nodes], arrays["node_offset"][nodes + 1] - arrays["node_offset"][nodes]
+    ends = np.cumsum(count)
+    for first in range(0, int(ends[-1]) if len(ends) else 0, _SLOTS):
+        place = np.arange(first, min(first + _SLOTS, int(ends[-1])))
+        owner = np.searchsorted(ends, place, side="right")
+        yield begin[owner] + place - (ends - count)[owner]
+
+
+def _slot_faults(
+    arrays: Mapping[str, NDArray[Any]], slots: slice | NDArray[np.int64], *, with_words: bool = True
+) -> Iterator[str]:
+    """What is wrong with some slots, their edges, where their events are and, if asked for, the words of these."""
+    num_nodes, num_edges = len(arrays["node_offset"]) - 1, len(arrays["edge_a"])
+    edges = np.asarray(arrays["slot_edge"][slots])
+    if not _within(arrays["slot_neighbour"][slots], num_nodes):
+        yield f"slot_neighbour must be from 0 to below {num_nodes}"
+    if not _within(edges, num_edges):
+        yield f"slot_edge must be from 0 to below {num_edges}"
+        return
+    if not (_within(arrays["edge_a"][edges], num_nodes) and _within(arrays["edge_b"][edges], num_nodes)):
+        yield f"edge_a and edge_b must be from 0 to below {num_nodes}"
+    faults = list(_offset_faults(arrays, edges, "edge_offset", "event_time"))
+    yield from faults
+    if not faults and with_words:
+        yield from _word_faults(arrays, arrays["edge_offset"][edges], arrays["edge_offset"][edges + 1])
 
 
 def _word_faults(arrays: Mapping[str, NDArray[Any]], begin: NDArray[np.int64], end: NDArray[np.int64]) -> Iterator[str]:

@@ -94,8 +94,8 @@ class Manifest:
 
 
 _OWN_DIGEST = "sha256"
-_MAX_BYTES = 1 << 28
-"""Of a manifest. The names of columns and sources are all that can be long."""
+MAX_MANIFEST = 1 << 28
+"""The most bytes of a manifest. The names of columns and sources are all that can be long."""
 _SHA256 = Pattern("[0-9a-f]{64}", "a sha256 in 64 hexadecimal digits")
 _ARRAY = {"file": str, "dtype": str, "shape": [Natural], "bytes": Natural, "sha256": _SHA256}
 _SHAPE = {
@@ -139,7 +139,7 @@ def read_manifest(store: Path) -> Manifest:
     path = store / MANIFEST
     try:
         # A user may name a store through a link. Its files are files.
-        content = json.loads(read_plain(store, MANIFEST, _MAX_BYTES, through_link=True))
+        content = json.loads(read_plain(store, MANIFEST, MAX_MANIFEST, through_link=True))
     except (OSError, ValueError, RecursionError) as error:
         if isinstance(error, FileNotFoundError) or not store.is_dir():
             remedy = "Make one with gtea ingest." if not store.exists() else "Check the path."

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gtea.errors import DataError, StoreError
 from gtea.runtime.files import try_lock
-from gtea.store.integrity import bound_faults, require_bounds, require_bounds_of
+from gtea.store.integrity import bound_faults, require_bounds, require_bounds_around, require_bounds_of
 from gtea.store.layout import NODE_IDS, vocabulary_name
 from gtea.store.manifest import DataReport, Manifest, map_array, read_manifest
 from gtea.store.strings import StringTable
@@ -94,6 +94,12 @@ class Store:
         """The same for a range of accounts and no other: from now on nothing else may be read of this store."""
         if not self._in_bounds:
             require_bounds_of(self._mapped, accounts, self.path)
+            self._in_bounds = True
+
+    def require_bounds_around(self, nodes: NDArray[np.int64], whole: NDArray[np.int64]) -> None:
+        """The same for some accounts, of ``whole`` with all of their events, and for where neighbours' slots are."""
+        if not self._in_bounds:
+            require_bounds_around(self._mapped, nodes, whole, self.path)
             self._in_bounds = True
 
     def bound_faults(self) -> list[str]:

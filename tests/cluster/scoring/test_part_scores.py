@@ -256,11 +256,11 @@ def test_a_prevalence_that_a_model_cannot_take_is_refused_before_any_work(plain_
     assert list(plain_case.out.iterdir()) == []
 
 
-@pytest.mark.parametrize("other", [["--since", "old.parquet"], ["--pairs", "p.csv"], ["--sampled"], ["--cache", "c"]])
+@pytest.mark.parametrize("other", [["--since", "old.parquet"], ["--sampled"], ["--cache", "c"]])
 def test_what_parts_cannot_do_is_refused(gtea: Callable[..., Any], other: list[str]) -> None:
     refused = gtea("score", "model", "store", "--out", "s.parquet", "--on", "local:2", *other)
     assert refused.code == 2
-    assert "--on: goes without --pairs, --since, --sampled and --cache. Leave one of them out." in refused.err
+    assert "--on: goes without --since, --sampled and --cache. Leave one of them out." in refused.err
 
 
 def test_no_model_but_gtea_is_scored_in_parts(plain_case: Case) -> None:

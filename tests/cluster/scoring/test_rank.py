@@ -32,8 +32,9 @@ def test_merged_rows_are_the_rows_of_all_in_order(tmp_path: Path, monkeypatch: p
         nodes_of += nodes.tolist()
         scores_of += scores.tolist()
         first += count
-    found = [(int(node), int(events), id_.as_py()) for rows, ids in merged([_Rows(file) for file in files])
-             for node, events, id_ in zip(rows.nodes, rows.events, ids, strict=True)]  # fmt: skip
+    parts = [_Rows(file, ("nodes", "scores", "events"), ("id",)) for file in files]
+    found = [(int(node), int(events), id_.as_py()) for rows, ids in merged(parts)
+             for node, events, id_ in zip(rows["nodes"], rows["events"], ids[0], strict=True)]  # fmt: skip
     expected = np.lexsort((np.array(nodes_of), -np.array(scores_of))).tolist()
     assert found == [(node, 10 * node, f"id-{node}") for node in expected]
 

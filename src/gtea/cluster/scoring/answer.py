@@ -20,7 +20,7 @@ from gtea.scoring.account_blocks import block_starts
 from gtea.scoring.exact import Embedded, ExactEmbedder
 from gtea.scoring.new_events import count_events
 from gtea.scoring.table import ranked_rows
-from gtea.store.store import Store
+from gtea.store.strings import StringTable
 from gtea.store.view import View
 
 
@@ -31,7 +31,7 @@ def answer(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[str
     view, wanted = job.view_of(accounts), requested_of(folder, accounts)
     nodes = np.arange(accounts.start, accounts.stop) if wanted is None else wanted
     active = view.has_events(nodes)
-    probabilities = np.empty((len(nodes), len(job.model.classes)))
+    probabilities = np.empty((len(nodes), len(job.node_model.classes)))
     facts = NeighbourFacts(job, plan, view, part, arguments["surveys"])
     if active.any():
         embedded = _embedded(job, plan, part, nodes[active])
@@ -49,11 +49,11 @@ def answer(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[str
 def answer_few(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[str, Any]]:
     """The scores of accounts that are few among all: what lies around them is read, and nothing is in parts."""
     job = open_job(folder)
-    store = Store.open(job.content["store"])
-    nodes = requested_of(folder, range(store.num_nodes))
+    view = job.whole_view()
+    nodes = requested_of(folder, range(view.store.num_nodes))
     assert nodes is not None, "all accounts are not few"
-    view = store.as_of(job.cut)
-    return _ranked(job, view, nodes, job.model.probabilities(store, job.cut, nodes), view.has_events(nodes))
+    probabilities = job.node_model.probabilities(view.store, job.cut, nodes)
+    return _ranked(job, view, nodes, probabilities, view.has_events(nodes))
 
 
 def _embedded(job: ScoreJob, plan: PartPlan, part: int, nodes: NDArray[np.int64]) -> Embedded:
@@ -73,25 +73,27 @@ def _answers(
     trees = None
     if job.model.entry.has_trees:
         trees = NodeRows(view, fitted, cached=False, partners=facts.partners, shares=facts.shares).batch
-    return job.model.answer_blocks(embedded, nodes, inputs, trees)
+    return job.node_model.answer_blocks(embedded, nodes, inputs, trees)
 
 
 def _ranked(
     job: ScoreJob, view: View, nodes: NDArray[np.int64], probabilities: NDArray[np.float64], active: NDArray[np.bool_]
 ) -> tuple[Arrays, Mapping[str, Any]]:
     """The rows of the table, the highest score first, with the ids of the accounts."""
-    rows = ranked_rows(job.model, nodes, probabilities, active, count_events(view, nodes))
-    accounts = view.store.accounts
-    offsets = accounts.offsets
-    begin, length = offsets[rows.nodes], offsets[rows.nodes + 1] - offsets[rows.nodes]
-    ends = np.cumsum(length)
-    places = np.repeat(begin - ends + length, length) + np.arange(ends[-1] if len(ends) else 0)
+    rows = ranked_rows(job.node_model, nodes, probabilities, active, count_events(view, nodes))
     return {
         "nodes": rows.nodes,
         "scores": rows.scores,
         "probabilities": rows.probabilities,
         "active": rows.active.astype(np.uint8),
         "events": rows.events,
-        "id_ends": ends.astype(np.int64),
-        "id_bytes": np.asarray(accounts.data[places], dtype=np.uint8),
+        **id_arrays("id", view.store.accounts, rows.nodes),
     }, {"inactive": int(np.count_nonzero(~active))}
+
+
+def id_arrays(name: str, ids: StringTable, nodes: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    """The ids of accounts as arrays of a file."""
+    begin, length = ids.offsets[nodes], ids.offsets[nodes + 1] - ids.offsets[nodes]
+    ends = np.cumsum(length)
+    places = np.repeat(begin - ends + length, length) + np.arange(ends[-1] if len(ends) else 0)
+    return {f"{name}_ends": ends.astype(np.int64), f"{name}_bytes": np.asarray(ids.data[places], dtype=np.uint8)}

@@ -26,12 +26,14 @@ from gtea.scoring.edge_cache import model_digest
 from gtea.scoring.edge_pass import EdgePass
 from gtea.scoring.options import Grain
 from gtea.scoring.prevalence import for_prevalence
-from gtea.scoring.scorer import NodeModel
+from gtea.scoring.scorer import LinkModel, NodeModel
 from gtea.store.store import Store
 from gtea.store.view import View
 
 PLAN = "plan"
 REQUESTED = "requested"
+ACCOUNTS, PAIRS = "score accounts", "score pairs"
+"""The kinds of job."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,20 @@ class ScoreJob:
 
     folder: Path
     content: dict[str, Any]
-    model: NodeModel
+    model: NodeModel | LinkModel
     grain: Grain
+
+    @property
+    def node_model(self) -> NodeModel:
+        """The model of a job that scores accounts."""
+        assert isinstance(self.model, NodeModel), "pairs have other tasks"
+        return self.model
+
+    @property
+    def link_model(self) -> LinkModel:
+        """The model of a job that scores pairs."""
+        assert isinstance(self.model, LinkModel), "accounts have other tasks"
+        return self.model
 
     @property
     def cut(self) -> int:
@@ -72,13 +86,24 @@ class ScoreJob:
 
     def view_of(self, accounts: range) -> View:
         """The view, of which nothing but a range of accounts may be read."""
-        store = Store.open(self.content["store"])
-        if store.digest != self.content["data"]:
-            raise UsageError(
-                f"{store.path}: is not the store that the job began with. Delete {self.folder} and score again."
-            )
+        store = self._store()
         store.require_bounds_of(accounts)
         return store.as_of(self.cut)
+
+    def view_around(self, nodes: NDArray[np.int64], whole: NDArray[np.int64]) -> View:
+        """The view, of which nothing but some accounts and their neighbours' slots may be read.
+
+        Args:
+            nodes: The accounts.
+            whole: Those of them of whose events more may be read than the times.
+        """
+        store = self._store()
+        store.require_bounds_around(nodes, whole)
+        return store.as_of(self.cut)
+
+    def whole_view(self) -> View:
+        """The view, of which everything may be read."""
+        return self._store().as_of(self.cut)
 
     def edges_of(self, view: View) -> EdgePass:
         """What encodes slots of a view."""
@@ -93,6 +118,14 @@ class ScoreJob:
     def layer(self, depth: int, d_in: int) -> LayerPass:
         """One of the network's layers."""
         return layer_pass(self.model.gtea, depth, d_in)
+
+    def _store(self) -> Store:
+        store = Store.open(self.content["store"])
+        if store.digest != self.content["data"]:
+            raise UsageError(
+                f"{store.path}: is not the store that the job began with. Delete {self.folder} and score again."
+            )
+        return store
 
 
 class Hub(NamedTuple):
@@ -150,7 +183,8 @@ def _opened(folder: Path, text: str) -> ScoreJob:
         )
     if content["prevalence"] is not None:
         saved = for_prevalence(saved, content["prevalence"])
-    model = NodeModel(saved, resolve_device(content["device"]))
+    kind = LinkModel if content["kind"] == PAIRS else NodeModel
+    model = kind(saved, resolve_device(content["device"]))
     return ScoreJob(folder, content, model, Grain(*content["grain"]))
 
 

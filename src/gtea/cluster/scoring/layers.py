@@ -34,7 +34,7 @@ def sum_piece(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[
     job, plan, name = open_job(folder), read_plan(folder), arguments["embedded"]
     layer = job.layer(arguments["layer"], _width(job, arguments["layer"]))
     (run,) = runs_of(made_by(folder, name), asked(folder, name, plan.num_parts))
-    rows = torch.from_numpy(received(folder, name, arguments["shares"], layer.d_hidden, _dtype(job)))
+    rows = torch.from_numpy(received(folder, name, arguments["shares"], layer.d_hidden, dtype_of(job)))
     ((s, weight),) = parallel_map(lambda _: layer.sums(rows.to(job.model.device), run), [0], job.model.device)
     return {"s": s.double().cpu().numpy(), "weight": weight.double().cpu().numpy()}, {}
 
@@ -46,7 +46,7 @@ def renew(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[str,
     nodes, z = _own(job, part, depth)
     layer, name = job.layer(depth, z.shape[1]), f"encode.{part}"
     halo = asked(folder, name, plan.num_parts)
-    rows = torch.from_numpy(received(folder, name, arguments["shares"], layer.d_hidden, _dtype(job))).to(device)
+    rows = torch.from_numpy(received(folder, name, arguments["shares"], layer.d_hidden, dtype_of(job))).to(device)
     # The accounts of the part lie side by side among those that it reads.
     before = int(np.searchsorted(halo, plan.accounts(part).start))
     from_node = torch.cat([rows[:before], _from_nodes(job, layer, z), rows[before:]])
@@ -105,5 +105,6 @@ def _width(job: ScoreJob, depth: int) -> int:
     return config.d_node if depth else job.model.preprocessing.d_node
 
 
-def _dtype(job: ScoreJob) -> np.dtype[Any]:
+def dtype_of(job: ScoreJob) -> np.dtype[Any]:
+    """The numbers in which the network computes."""
     return np.dtype(str(job.model.gtea.edge_encoder.a.dtype).removeprefix("torch."))

@@ -1,4 +1,4 @@
-"""The task ``rank``: the table of all scores, merged from the parts' own ranked rows, a piece at a time.
+"""The tasks ``rank``: the table of all scores, merged from the parts' own ranked rows, a piece at a time.
 
 Of each part some rows are held. All rows that rank no later than the earliest of the parts' last held rows can be
 written: whatever has not been read yet ranks after them.
@@ -7,7 +7,7 @@ written: whatever has not been read yet ranks after them.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,34 +21,71 @@ from gtea.cluster.tasks import made_by
 from gtea.runtime.json_shape import Natural
 from gtea.scoring.edge_cache import model_digest
 from gtea.scoring.previous_scores import ScoresOrigin
-from gtea.scoring.table import RankedRows, table_of_rows
+from gtea.scoring.table import RankedRows, table_of_pairs, table_of_rows
 from gtea.scoring.table_output import TableOutput
 from gtea.store.store import Store
 
 _ROWS_HELD = 1 << 16
 _TOP = 10
 
+Columns = dict[str, NDArray[Any]]
+"""Numbers of some rows by name. ``nodes`` decides between equal scores: for pairs, their place in the order of both
+ends."""
+Ids = list[pa.LargeStringArray]
+
 
 def rank(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[str, Any]]:
-    """Write the table. Its digest and the summary are facts."""
-    job, out = open_job(folder), Path(arguments["out"])
-    files = [made_by(folder, name) for name in arguments["answers"]]
-    for file in files:
-        file.require_whole()  # rows are read a few at a time
-    counts = {"accounts": 0, "alerts": 0}
-    top: list[dict[str, Any]] = []
+    """Write the table of accounts. Its digest and the summary are facts."""
+    job = open_job(folder)
     unit = Store.open(job.content["store"]).unit
     origin = ScoresOrigin(job.cut, unit, model_digest(job.model.saved), job.content["requested"] is None)
 
+    def table_of(columns: Columns, ids: Ids, first_rank: int) -> pa.Table:
+        columns["active"] = columns["active"].astype(np.bool_)
+        return origin.attach(table_of_rows(job.node_model, RankedRows(**columns), ids[0], first_rank))
+
+    return _written(folder, arguments, RankedRows._fields, ("id",), table_of)
+
+
+def rank_pairs(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[str, Any]]:
+    """Write the table of pairs. Its digest and the summary are facts."""
+
+    def table_of(columns: Columns, ids: Ids, first_rank: int) -> pa.Table:
+        src, dst = ids
+        return table_of_pairs(src, dst, columns["scores"], columns["active"].astype(np.bool_), first_rank)
+
+    return _written(folder, arguments, ("nodes", "scores", "active"), ("src", "dst"), table_of)
+
+
+def _written(
+    folder: Path,
+    arguments: dict[str, Any],
+    columns: Sequence[str],
+    ids: Sequence[str],
+    table_of: Callable[[Columns, Ids, int], pa.Table],
+) -> tuple[Arrays, Mapping[str, Any]]:
+    """Write the table of all parts' rows.
+
+    Args:
+        columns: The arrays of numbers in the parts' files.
+        ids: The kinds of ids in them.
+        table_of: Makes a piece of the table of them, given its first rank.
+    """
+    out, files = Path(arguments["out"]), [made_by(folder, name) for name in arguments["answers"]]
+    for file in files:
+        file.require_whole()  # rows are read a few at a time
+    counts = {"rows": 0, "alerts": 0}
+    top: list[dict[str, Any]] = []
+
     def tables() -> Iterator[pa.Table]:
-        for rows, ids in merged([_Rows(file) for file in files]):
-            table = table_of_rows(job.model, rows, ids, first_rank=counts["accounts"] + 1)
-            counts["accounts"] += len(table)
+        for numbers, texts in merged([_Rows(file, columns, ids) for file in files]):
+            table = table_of(numbers, texts, counts["rows"] + 1)
+            counts["rows"] += len(table)
             if "alert" in table.column_names:
                 counts["alerts"] += int(np.count_nonzero(table["alert"]))
             if len(top) < _TOP:
                 top.extend(table.slice(0, _TOP - len(top)).to_pylist())
-            yield origin.attach(table)
+            yield table
 
     TableOutput(out, for_spreadsheets=arguments["for_spreadsheets"]).write_pieces(tables())
     summary = {**counts, "inactive": sum(file.fact("inactive", Natural) for file in files), "top": top}
@@ -61,30 +98,36 @@ def digest_of(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def merged(parts: list[_Rows]) -> Iterator[tuple[RankedRows, pa.LargeStringArray]]:
-    """The rows of all parts in order, some at a time, with the ids of their accounts."""
+def merged(parts: list[_Rows]) -> Iterator[tuple[Columns, Ids]]:
+    """The rows of all parts in order, some at a time, with their ids."""
     left = [part for part in parts if part.fill()]
     while left:
         # Of the parts that have more to come, the last held row that ranks first. Ranks never tie: nodes differ.
         ends = [part.last() for part in left if part.has_more()]
         until = min(ends) if ends else None
         taken = [part.take(until) for part in left]
-        rows = [each[0] for each in taken]
-        columns = {name: np.concatenate([getattr(each, name) for each in rows]) for name in RankedRows._fields}
+        columns = {name: np.concatenate([each[0][name] for each in taken]) for name in taken[0][0]}
         order = np.lexsort((columns["nodes"], -columns["scores"]))
-        ids = pa.concat_arrays([each[1] for each in taken]).take(pa.array(order))
-        yield RankedRows(**{name: column[order] for name, column in columns.items()}), ids
+        places = pa.array(order)
+        ids = [pa.concat_arrays(list(each)).take(places) for each in zip(*(each[1] for each in taken), strict=True)]
+        yield {name: column[order] for name, column in columns.items()}, ids
         left = [part for part in left if part.fill()]
 
 
 class _Rows:
     """The rows of a part that have not been written yet, of which some are held."""
 
-    def __init__(self, file: PartFile) -> None:
-        self._columns = {name: _Column(file, name) for name in (*RankedRows._fields, "id_ends")}
-        self._bytes = _Column(file, "id_bytes")
+    def __init__(self, file: PartFile, columns: Sequence[str], ids: Sequence[str]) -> None:
+        """Begin with the first row.
+
+        Args:
+            columns: The arrays to read: ``scores`` and ``nodes``, by which rows are ranked, and perhaps others.
+            ids: The kinds of ids to read.
+        """
+        self._columns = {name: _Column(file, name) for name in (*columns, *(f"{name}_ends" for name in ids))}
+        self._bytes = {name: _Column(file, f"{name}_bytes") for name in ids}
         self._left: int = file.num_rows("nodes")
-        self._written_bytes = 0
+        self._written_bytes = dict.fromkeys(ids, 0)
         self._held: dict[str, NDArray[Any]] = {name: column.next(0) for name, column in self._columns.items()}
 
     def fill(self) -> bool:
@@ -104,7 +147,7 @@ class _Rows:
         """Where the last held row ranks."""
         return -float(self._held["scores"][-1]), int(self._held["nodes"][-1])
 
-    def take(self, until: tuple[float, int] | None) -> tuple[RankedRows, pa.LargeStringArray]:
+    def take(self, until: tuple[float, int] | None) -> tuple[Columns, Ids]:
         """The held rows up to a rank; None for all."""
         count = self._num_held
         if until is not None:
@@ -112,13 +155,14 @@ class _Rows:
             count = int(np.count_nonzero((-score < until[0]) | ((-score == until[0]) & (node <= until[1]))))
         taken = {name: column[:count] for name, column in self._held.items()}
         self._held = {name: column[count:] for name, column in self._held.items()}
-        ends = taken.pop("id_ends")
-        offsets = np.concatenate([[self._written_bytes], ends]) - self._written_bytes
-        text = self._bytes.next(int(offsets[-1]))
-        self._written_bytes += int(offsets[-1])
-        ids = pa.LargeStringArray.from_buffers(count, pa.py_buffer(offsets.astype(np.int64)), pa.py_buffer(text))
-        taken["active"] = taken["active"].astype(np.bool_)
-        return RankedRows(**taken), ids
+        return taken, [self._texts(name, taken.pop(f"{name}_ends")) for name in self._bytes]
+
+    def _texts(self, name: str, ends: NDArray[np.int64]) -> pa.LargeStringArray:
+        """The next ids of a kind, given where they end."""
+        offsets = np.concatenate([[self._written_bytes[name]], ends]) - self._written_bytes[name]
+        text = self._bytes[name].next(int(offsets[-1]))
+        self._written_bytes[name] += int(offsets[-1])
+        return pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets.astype(np.int64)), pa.py_buffer(text))
 
     @property
     def _num_held(self) -> int:
