@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
-from gtea.cluster.part_files import PartFile, write_part_file
+from gtea.cluster.part_files import DamagedFileError, PartFile, write_part_file
 from gtea.cluster.scoring.held_runs import StoredRuns, arrays_of, neighbours_of
 from gtea.nn.batch import Slots
 from gtea.nn.full_graph import AttendedRun
@@ -31,6 +32,18 @@ def test_runs_come_back(tmp_path: Path) -> None:
         assert torch.equal(one.e_tilde, other.e_tilde)
         assert torch.equal(one.slots.alpha, other.slots.alpha)
         assert torch.equal(one.slots.target, other.slots.target)
+
+
+def test_a_changed_embedding_is_noticed_when_its_run_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.part"
+    write_part_file(path, arrays_of([made(0, [0, 0, 1], [40, 7, 9]), made(2, [1], [40])], np.array([7, 9, 40])), {})
+    content = bytearray(path.read_bytes())
+    content[PartFile.open(path).stored("e_tilde").offset + 3 * 3 * 4] ^= 1  # the first number of the second run
+    path.write_bytes(content)
+    stored = StoredRuns(PartFile.open(path))
+    stored.read(0)
+    with pytest.raises(DamagedFileError, match="e_tilde has been changed"):
+        stored.read(1)
 
 
 def test_no_runs_are_runs_too(tmp_path: Path) -> None:

@@ -1,18 +1,21 @@
-"""Attended slots in the file of a task: all runs one after the other, and the edge embeddings of each run alone.
+"""Attended slots in the file of a task: all runs one after the other.
 
-Neighbours are named by rows of a table: that of the accounts which the runs and their targets read. So a layer reads a
-run's embeddings when it comes to them, into memory that fits into the processor's cache, and looks nobody up.
+Neighbours are named by rows of a table: that of the accounts which the runs and their targets read. A layer reads a
+run's edge embeddings when it comes to them, into memory that fits into the processor's cache. Each run has a check sum
+for that, beside the digest of all: an array per run would make the header long, which everybody reads who sends rows.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gtea.cluster.part_files import Arrays, PartFile
+from gtea.cluster.part_files import Arrays, DamagedFileError, PartFile
 from gtea.nn.batch import Slots
 from gtea.nn.full_graph import AttendedRun
 
@@ -30,7 +33,8 @@ def arrays_of(runs: Sequence[AttendedRun], rows: NDArray[np.int64]) -> Arrays:
         "target": [run.slots.target.numpy().astype(np.int32) for run in runs] or empty,
         "neighbour": [_places(rows, run.slots.neighbour.numpy()) for run in runs] or empty,
         "alpha": [run.slots.alpha.numpy() for run in runs] or np.empty(0, dtype=np.float32),
-        **{_e_tilde(number): run.e_tilde.numpy() for number, run in enumerate(runs)},
+        "e_tilde": [run.e_tilde.numpy() for run in runs] or np.empty((0, 0), dtype=np.float32),
+        "e_tilde_crc": np.array([_check_sum(run.e_tilde.numpy()) for run in runs], dtype=np.uint32),
     }
 
 
@@ -48,7 +52,7 @@ class StoredRuns:
 
     def __init__(self, file: PartFile) -> None:
         self._file = file
-        self._targets, self._ends = file.read("targets"), file.read("ends")
+        self._targets, self._ends, self._crc = (file.read(name) for name in ("targets", "ends", "e_tilde_crc"))
         self._target, self._neighbour, self._alpha = (file.read(name) for name in ("target", "neighbour", "alpha"))
 
     def __len__(self) -> int:
@@ -60,14 +64,15 @@ class StoredRuns:
         target, neighbour = (
             torch.from_numpy(each[first:end].astype(np.int64)) for each in (self._target, self._neighbour)
         )
-        alpha, e_tilde = self._alpha[first:end], torch.from_numpy(self._file.read(_e_tilde(number)))
-        slots = Slots(target, neighbour, torch.arange(end - first), torch.from_numpy(alpha))
-        return AttendedRun(range(*self._targets[number].tolist()), slots, e_tilde)
+        e_tilde = self._file.read_rows("e_tilde", first, end - first)
+        if _check_sum(e_tilde) != self._crc[number]:
+            raise DamagedFileError(self._file.path, "e_tilde has been changed or cut")
+        slots = Slots(target, neighbour, torch.arange(end - first), torch.from_numpy(self._alpha[first:end]))
+        return AttendedRun(range(*self._targets[number].tolist()), slots, torch.from_numpy(e_tilde))
 
 
-def _e_tilde(number: int) -> str:
-    """The name of the array with the edge embeddings of a run."""
-    return f"e_tilde-{number}"
+def _check_sum(rows: NDArray[Any]) -> int:
+    return zlib.crc32(np.ascontiguousarray(rows).reshape(-1).view(np.uint8))
 
 
 def _places(rows: NDArray[np.int64], nodes: NDArray[np.int64]) -> NDArray[np.int32]:
