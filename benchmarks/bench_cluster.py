@@ -9,7 +9,7 @@ process with one thread (``gtea score``, the rival) and a pool of two workers wi
 Every table must have the same bytes. ``--way one`` or ``--way 4`` runs one of them alone; with ``--json``, results are
 kept by way, so that a machine that is not quiet for long can be asked for one at a time.
 
-- cpu_s: user and system time of the process and all its workers.
+- cpu_s: user and system time of the process and all its workers, without that of the thread that watches memory.
 - imports_cpu_s: of this, what its processes need to import what they import, paid once per process.
   ``without_imports_ratio`` leaves it out on both sides. Loading compiled code is not left out.
 - halo: how many rows of other parts' accounts the parts need in a layer, in units of all active accounts; sent_bytes:
@@ -188,12 +188,12 @@ def _alone(options: argparse.Namespace) -> dict[str, Any]:
             pool = MeasuredPool(options.workers)
             score_accounts_on(pool, folder / "model", folder / "payments.store", out, device=_CPU, parts=int(way))
             found = pool.measured
-    seconds, cpu = time.perf_counter() - started, _cpu_seconds()
+    seconds, cpu = time.perf_counter() - started, _cpu_seconds() - peak.watching
     if way != "one":
         imports += options.workers * _imports_of_worker()
     return {
         "seconds": round(seconds, 1),
-        "cpu_s": cpu,
+        "cpu_s": round(cpu, 2),
         "imports_cpu_s": round(imports, 2),
         "largest_task_gb": round((resident("VmHWM") if way == "one" else peak.resident) / 1e9, 3),
         "private_gb": round(peak.private / 1e9, 3),

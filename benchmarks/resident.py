@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,8 @@ class Peak:
     """All that a process has in memory, with the pages of files that it shares with others: libraries and stores."""
     private: int = 0
     """What is no page of a file: nobody else has it."""
+    watching: float = 0.0
+    """Processor seconds that watching took: many, where a busy machine makes a run long."""
 
 
 @contextlib.contextmanager
@@ -39,6 +42,7 @@ def watched(*, children: bool) -> Iterator[Peak]:
                     found = _status(pid)
                     peak.private = max(peak.private, found["RssAnon"])
                     peak.resident = max(peak.resident, found["VmHWM"])
+            peak.watching = time.thread_time()
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()

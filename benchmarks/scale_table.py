@@ -5,14 +5,15 @@
 It reads records in ``benchmarks/results`` and prints the table, and below it every figure that it was computed from.
 Nothing is measured here. What is assumed and not measured is in ``Assumed``, and printed too.
 
-- **Exact scores.** Processor seconds of four parts, imports apart, of two graphs with the same pairs and different
-  histories give a cost per slot and one per encoded event (two equations). A row of the halo costs what 16 parts take
-  longer than 4. Rows of the halo follow from how many partners accounts have: an account with d partners that are
-  spread evenly over P parts is read by (P - 1) (1 - (1 - 1/P)^d) others. The same formula is printed for the measured
-  numbers of parts, next to what was counted. For larger graphs, each account's partners are multiplied.
+- **Exact scores.** Processor seconds of four parts, imports apart, of two graphs with histories of different lengths
+  give a cost per slot and one per encoded event (two equations); what four parts cost for their halo is in the first.
+  A further row of the halo costs twice what ``share`` took per row: it is sent and received. Rows of the halo follow
+  from how many partners accounts have: an account with d partners that are spread evenly over P parts is read by
+  (P - 1) (1 - (1 - 1/P)^d) others. The same formula is printed for the measured numbers of parts, next to what was
+  counted. For larger graphs, each account's partners are multiplied.
 - **Parts.** As many tasks at once as machines, each with all threads of its machine; more parts than machines if a
-  task would not fit into ``memory_gb``. A task's memory is a base and a number of bytes per slot, by the private memory
-  of 1, 2, 4 and 16 parts (least squares).
+  task would not fit into ``memory_gb``. A task's private memory is a base and a number of bytes per slot, through the
+  largest tasks of the two graphs.
 - **Ingest.** Processor seconds and written bytes per event of four parts, with ids that are whole numbers.
 - **Training.** Processor seconds of a step of 32 accounts, by ``bench_step.py``, for each micro-batch. Each worker
   receives the gradients of all micro-batches, so its bytes are their number times those of the weights; it needs a copy
@@ -77,6 +78,8 @@ class Costs:
     seconds_per_halo_row: float
     base_gb: float
     bytes_per_slot_in_memory: float
+    halo_rows_included: float
+    """Rows per account of four parts."""
     halo_row_bytes: float
     partners: dict[int, int]
     ingest_seconds_per_event: float
@@ -104,21 +107,21 @@ def measured(records: dict[str, Any]) -> Costs:
     rest = [way["cpu_s"] - way["imports_cpu_s"] for way in ways]
     sizes = [[2 * record["graph"]["pairs"], record["graph"]["encoded_events"]] for record in graphs]
     per_slot, per_event = np.linalg.solve(np.array(sizes, dtype=float), np.array(rest))
-    by_parts, graph = graphs[0]["ways"], graphs[0]["graph"]
-    four, sixteen = by_parts["4"], by_parts["16"]
-    more = (sixteen["halo_rows_per_account"] - four["halo_rows_per_account"]) * graph["accounts"] * _LAYERS
-    longer = sixteen["cpu_s"] - sixteen["imports_cpu_s"] - rest[0]
-    numbers = [name for name in by_parts if name.isdecimal()]
-    slots = np.array([2 * graph["pairs"] / by_parts[name]["parts"] for name in numbers])
-    slope, base = np.polyfit(slots, [by_parts[name]["private_gb"] * 1e9 for name in numbers], 1)
+    slots = [2 * record["graph"]["pairs"] / 4 for record in graphs]
+    memory = [way["private_gb"] * 1e9 for way in ways]
+    slope = (memory[0] - memory[1]) / (slots[0] - slots[1])
+    graph, four = graphs[0]["graph"], ways[0]
+    rows = four["halo_rows_per_account"] * graph["accounts"]
+    sharing = sum(seconds for stage, seconds in four["cpu_s_by_stage"].items() if stage.startswith("share"))
     ingested = next(run for run in records["ingest"]["runs"] if run["parts"] == 4)
     return Costs(
         per_slot,
         per_event,
-        max(0.0, longer) / more,
-        base / 1e9,
+        2 * sharing / (rows * _LAYERS),
+        (memory[0] - slope * slots[0]) / 1e9,
         slope,
-        four["halo_bytes_per_layer"] / (four["halo_rows_per_account"] * graph["accounts"]),
+        halo_rows({int(count): accounts for count, accounts in graph["accounts_by_partners"].items()}, 4),
+        four["halo_bytes_per_layer"] / rows,
         {int(count): accounts for count, accounts in graph["accounts_by_partners"].items()},
         ingested["cpu_s"] / records["ingest"]["events"],
         ingested["written_bytes"] / records["ingest"]["events"],
@@ -139,7 +142,7 @@ def row(costs: Costs, assumed: Assumed, machines: int) -> dict[str, float]:
     seconds = (
         costs.seconds_per_slot * slots
         + costs.seconds_per_encoded_event * slots * assumed.encoded_events_per_slot
-        + costs.seconds_per_halo_row * halo * _LAYERS
+        + costs.seconds_per_halo_row * max(0.0, halo - costs.halo_rows_included * assumed.accounts) * _LAYERS
     )
     halo_bytes = halo * costs.halo_row_bytes
     # Slots are written once and read in each layer, a halo is written and read once in each.
