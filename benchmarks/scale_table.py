@@ -34,6 +34,7 @@ import numpy as np
 _RESULTS = Path(__file__).parent / "results"
 _RECORDS = {
     "cluster": "2026-11-19-cluster.json",
+    "small": "2026-11-19-cluster-small.json",
     "short": "2026-11-19-cluster-short-histories.json",
     "ingest": "2026-11-19-ingest-parts.json",
     "step": "2026-11-16-step.json",
@@ -193,12 +194,14 @@ def main() -> None:
     )
     print("\nAssumed:", *(f"  {name} = {value:g}" for name, value in vars(assumed).items()), sep="\n")
     print("\nHalo, rows per account: formula and count")
-    for way, made in records["cluster"]["ways"].items():
-        if way.isdecimal():
-            print(f"  {way} parts: {halo_rows(costs.partners, int(way)):.2f} and {made['halo_rows_per_account']:.2f}")
+    for record in (records["cluster"], records["small"]):
+        partners = {int(count): accounts for count, accounts in record["graph"]["accounts_by_partners"].items()}
+        for made in (made for way, made in record["ways"].items() if way.isdecimal()):
+            told = halo_rows(partners, made["parts"])
+            print(f"  {made['parts']} parts: {told:.2f} and {made['halo_rows_per_account']:.2f}")
     graph = records["cluster"]["graph"]
-    told = _store_bytes(Assumed(graph["accounts"], graph["pairs"], graph["events"]), Assumed.bytes_of_id)
-    print(f"\nStore, GB: {told / 1e9:.3f} and {graph['store_bytes'] / 1e9:.3f}")
+    size = _store_bytes(Assumed(graph["accounts"], graph["pairs"], graph["events"]), Assumed.bytes_of_id)
+    print(f"\nStore, GB: {size / 1e9:.3f} and {graph['store_bytes'] / 1e9:.3f}")
 
 
 if __name__ == "__main__":
