@@ -1,17 +1,21 @@
 """What do exact scores in parts cost, compared with one process? Processor time, bytes between parts, memory.
 
-    python benchmarks/bench_cluster.py [--folder FOLDER] [--json out.json] [--nodes 750000] [--edges 1300000]
-                                       [--parts 1,2,4,16] [--workers 2] [--rounds 1]
+    python benchmarks/bench_cluster.py [--folder FOLDER] [--json out.json] [--scale 64] [--parts 1,2,4,16] [--workers 2]
+                                       [--events 34] [--way 4]
 
-The store and the untrained GTEA_L+T are those of ``bench_scoring.py``; the attention of an untrained model discards
-almost no neighbour, which makes the halo as large as it can be. One process (``gtea score``, the rival) and a pool of
-two workers with each number of parts take turns. Every table must have the same bytes.
+The graphs are those of ``bench_scale.py``: with ``--scale 64`` 750,000 accounts, 1.35 M pairs and 46 M events. The
+GTEA_L+T is untrained: its attention discards almost no neighbour, which makes the halo as large as it can be. One
+process with one thread (``gtea score``, the rival) and a pool of two workers with each number of parts take turns.
+Every table must have the same bytes. ``--way one`` or ``--way 4`` runs one of them alone; with ``--json``, results are
+kept by way, so that a machine that is not quiet for long can be asked for one at a time.
 
-- cpu_s: user and system time of the process and all its workers. ``imports_cpu_s`` is what a process needs to import
-  what a task imports, and is paid once per process; ``without_imports_ratio`` leaves it out on both sides.
+- cpu_s: user and system time of the process and all its workers, without that of the thread that watches memory.
+- imports_cpu_s: of this, what its processes need to import what they import, paid once per process.
+  ``without_imports_ratio`` leaves it out on both sides. Loading compiled code is not left out.
 - halo: how many rows of other parts' accounts the parts need in a layer, in units of all active accounts; sent_bytes:
-  what was sent for it.
-- largest_task_gb: the largest peak of a worker's resident memory, mapped pages of the store included.
+  what was sent for it in each layer, to be compared with halo_bytes_per_layer.
+- largest_task_gb: the largest peak of a worker's resident memory, with the pages of libraries and of the store, which
+  all processes share; private_gb: the largest peak of what it shares with nobody.
 """
 
 from __future__ import annotations
@@ -20,29 +24,49 @@ import argparse
 import hashlib
 import json
 import os
-import platform
 import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
-from bench_scoring import prepare
+from bench_scale import Size, write_events
+from bench_scoring import save_untrained
 from gtea.cluster.local_pool import LocalPool
 from gtea.cluster.schedule import Then
 from gtea.cluster.scoring.job import read_plan
 from gtea.cluster.scoring.part_scores import score_accounts_on
 from gtea.cluster.tasks import FileTask, made_by
+from gtea.config import RunConfig
+from gtea.ingestion.ingest import ingest
 from gtea.runtime.progress import Progress
 from gtea.scoring.table import score_accounts
-from resident import resident
+from gtea.store.graph import graph_of
+from gtea.store.histories import count_kept_events
+from gtea.store.store import Store
+from interleave import machine
+from resident import resident, watched
 
 _CPU = torch.device("cpu")
+
+
+@dataclass(frozen=True)
+class OtherHistories(Size):
+    """The same accounts and pairs with histories of another length."""
+
+    events_per_pair: int
+
+    @property
+    def events(self) -> int:
+        """Exact number of events."""
+        return self.edges * self.events_per_pair
 
 
 class MeasuredPool(LocalPool):
@@ -74,7 +98,6 @@ def _measured(folder: Path, files: dict[str, Any]) -> dict[str, Any]:
         "halo_rows_per_account": round(halo / plan.num_active, 3),
         "halo_bytes_per_layer": halo * width * 4,
         "sent_bytes": sent,
-        "largest_task_gb": round(max(peaks.values()) / 1e9, 2),
         "largest_task": max(peaks, key=lambda name: peaks[name]),
         "cpu_s_by_stage": stages,
     }
@@ -87,36 +110,62 @@ def main() -> None:
         print(json.dumps(_alone(options)))
         return
     with tempfile.TemporaryDirectory(prefix="gtea-") as temporary:
-        options.folder = options.folder or Path(temporary)
-        store = prepare(options.folder, options.nodes, options.edges)
-        rounds = [_round(options) for _ in range(options.rounds)]
-        results = {
-            "machine": {"cores": os.cpu_count(), "python": platform.python_version(), "torch": torch.__version__},
-            "graph": {"accounts": store.num_nodes, "pairs": store.num_edges, "events": store.num_events},
-            "load_average": os.getloadavg(),
-            "rounds": rounds,
-        }
+        folder = options.folder = options.folder or Path(temporary)
+        size = Size(options.scale)
+        store = prepare(folder, size if options.events is None else OtherHistories(options.scale, options.events))
+        found: dict[str, Any] = {"ways": {}}
+        if options.json and options.json.exists():
+            found = json.loads(options.json.read_text())
+        results = {"machine": machine(), "graph": describe(store), "ways": found["ways"]}
+        for way in [options.way] if options.way else ["one", *options.parts.split(",")]:
+            results["ways"][way] = _process(options, way) | {"load_average": round(os.getloadavg()[0], 1)}
+            print(way, results["ways"][way], file=sys.stderr, flush=True)
+            compare(results["ways"])
+            if options.json:
+                options.json.write_text(json.dumps(results, indent=2) + "\n")
     print(json.dumps(results, indent=2))
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=2) + "\n")
 
 
-def _round(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Each way once."""
-    imports = _process(options, "imports")
-    found = list[dict[str, Any]]()
-    for way in ("one", *options.parts.split(",")):
-        made = _process(options, way)
-        one = found[0] if found else made
+def prepare(folder: Path, size: Size) -> Store:
+    """Create the store and the model unless they exist."""
+    path, events = folder / "payments.store", folder / "payments.parquet"
+    if not (path / "manifest.json").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        write_events(size, events)
+        ingest(events, src="src", dst="dst", time="time", features=["amount"], time_unit="s", out=path)
+        events.unlink()
+    store = Store.open(path)
+    if not (folder / "model" / "manifest.json").exists():
+        save_untrained(store, folder / "model")
+    return store
+
+
+def describe(store: Store) -> dict[str, Any]:
+    """The size of a graph, and how many partners its accounts have."""
+    view, at_most = store.as_of(), RunConfig().sampling.max_events
+    start, stop = view.slot_ranges(np.arange(store.num_nodes))
+    partners, accounts = np.unique(stop - start, return_counts=True)
+    kept = count_kept_events(graph_of(view), np.arange(store.num_edges), at_most)
+    return {
+        "accounts": store.num_nodes,
+        "pairs": store.num_edges,
+        "events": store.num_events,
+        "store_bytes": sum(each.stat().st_size for each in store.path.rglob("*") if each.is_file()),
+        "encoded_events": 2 * int(kept.sum()),
+        "accounts_by_partners": dict(zip(partners.tolist(), accounts.tolist(), strict=True)),
+    }
+
+
+def compare(ways: dict[str, dict[str, Any]]) -> None:
+    """Add what each way costs in units of one process."""
+    if "one" not in ways:
+        return
+    one = ways["one"]
+    for made in ways.values():
         made["ratio"] = round(made["cpu_s"] / one["cpu_s"], 3)
-        processes = made.get("processes", 1)
-        rest = made["cpu_s"] - processes * imports["cpu_s"]
-        made["without_imports_ratio"] = round(rest / (one["cpu_s"] - imports["cpu_s"]), 3)
-        made["imports_cpu_s"] = round(processes * imports["cpu_s"], 2)
+        rest, rest_of_one = (each["cpu_s"] - each["imports_cpu_s"] for each in (made, one))
+        made["without_imports_ratio"] = round(rest / rest_of_one, 3)
         made["same_bytes"] = made["sha256"] == one["sha256"]
-        print(way, made, file=sys.stderr, flush=True)
-        found.append(made)
-    return found
 
 
 def _process(options: argparse.Namespace, way: str) -> dict[str, Any]:
@@ -128,29 +177,37 @@ def _process(options: argparse.Namespace, way: str) -> dict[str, Any]:
 
 def _alone(options: argparse.Namespace) -> dict[str, Any]:
     """One way, in a process of its own."""
-    if options.alone == "imports":
-        return {"cpu_s": _cpu_seconds()}
-    model, store, out = (
-        options.folder / "model",
-        options.folder / "payments.store",
-        options.folder / f"scores-{options.alone}.parquet",
-    )
+    torch.set_num_threads(1)
+    imports, way = _cpu_seconds(), options.alone
+    folder, out = options.folder, options.folder / f"scores-{way}.parquet"
     started, found = time.perf_counter(), dict[str, Any]()
-    if options.alone == "one":
-        score_accounts(model, store, out, device=_CPU)
-        found = {"largest_task_gb": round(resident("VmHWM") / 1e9, 2)}
-    else:
-        pool = MeasuredPool(options.workers)
-        score_accounts_on(pool, model, store, out, device=_CPU, parts=int(options.alone))
-        found = {**pool.measured, "processes": 1 + options.workers}
-    sha256 = hashlib.sha256(out.read_bytes()).hexdigest()
+    with watched(children=way != "one") as peak:
+        if way == "one":
+            score_accounts(folder / "model", folder / "payments.store", out, device=_CPU)
+        else:
+            pool = MeasuredPool(options.workers)
+            score_accounts_on(pool, folder / "model", folder / "payments.store", out, device=_CPU, parts=int(way))
+            found = pool.measured
+    seconds, cpu = time.perf_counter() - started, _cpu_seconds() - peak.watching
+    if way != "one":
+        imports += options.workers * _imports_of_worker()
     return {
-        "way": options.alone,
-        "seconds": time.perf_counter() - started,
-        "cpu_s": _cpu_seconds(),
-        "sha256": sha256,
+        "seconds": round(seconds, 1),
+        "cpu_s": round(cpu, 2),
+        "imports_cpu_s": round(imports, 2),
+        "largest_task_gb": round((resident("VmHWM") if way == "one" else peak.resident) / 1e9, 3),
+        "private_gb": round(peak.private / 1e9, 3),
         **found,
+        "sha256": hashlib.sha256(out.read_bytes()).hexdigest(),
     }
+
+
+def _imports_of_worker() -> float:
+    """What a worker needs to import what its tasks import."""
+    before = _cpu_seconds()
+    words = "import gtea.cluster.task_worker, gtea.cluster.scoring.encode, gtea.cluster.scoring.answer"
+    subprocess.run([sys.executable, "-P", "-c", words], check=True)
+    return _cpu_seconds() - before
 
 
 def _cpu_seconds() -> float:
@@ -162,11 +219,11 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--nodes", type=int, default=750_000)
-    parser.add_argument("--edges", type=int, default=1_300_000)
+    parser.add_argument("--scale", type=int, default=64, help="the size of the graph, as in bench_scale.py")
     parser.add_argument("--parts", default="1,2,4,16")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--events", type=int, help="events per pair; by default those of bench_scale.py, 34")
+    parser.add_argument("--way", help="run one way alone: one, or a number of parts")
     parser.add_argument("--alone", help=argparse.SUPPRESS)
     return parser.parse_args()
 

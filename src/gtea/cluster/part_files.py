@@ -120,17 +120,26 @@ class PartFile:
     def read(self, name: str) -> NDArray[Any]:
         """One of the arrays."""
         stored = self.stored(name)
-        made, content = self._rows(name, 0, stored.shape)
-        if _digest(content) != stored.sha256:
-            raise DamagedFileError(self.path, f"{name} has been changed or cut")
+        made = np.empty(stored.shape, dtype=stored.dtype)
+        self.read_into(name, made)
         return made
+
+    def read_into(self, name: str, made: NDArray[Any]) -> None:
+        """One of the arrays, into memory that lies side by side."""
+        stored = self.stored(name)
+        if made.dtype != stored.dtype or made.shape != stored.shape:
+            raise DamagedFileError(self.path, f"{name} has other rows")
+        if _digest(self._fill(name, 0, made)) != stored.sha256:
+            raise DamagedFileError(self.path, f"{name} has been changed or cut")
 
     def read_rows(self, name: str, first: int, count: int) -> NDArray[Any]:
         """Some rows of an array, as they are: for who has checked that the file is whole."""
         stored = self.stored(name)
         if not stored.shape or not 0 <= first <= first + count <= stored.shape[0]:
             raise DamagedFileError(self.path, f"{name} has other rows")
-        return self._rows(name, first, (count, *stored.shape[1:]))[0]
+        made = np.empty((count, *stored.shape[1:]), dtype=stored.dtype)
+        self._fill(name, first, made)
+        return made
 
     def mapped(self, name: str) -> NDArray[Any]:
         """An array that stays in the file, as it is: for who has checked that the file is whole."""
@@ -147,8 +156,8 @@ class PartFile:
         stored, digest = self.stored(name), hashlib.sha256()
         for first in range(0, self.num_rows(name), rows_at_a_time):
             count = min(rows_at_a_time, self.num_rows(name) - first)
-            made, content = self._rows(name, first, (count, *stored.shape[1:]))
-            digest.update(content)
+            made = np.empty((count, *stored.shape[1:]), dtype=stored.dtype)
+            digest.update(self._fill(name, first, made))
             yield made
         if digest.hexdigest() != stored.sha256:
             raise DamagedFileError(self.path, f"{name} has been changed or cut")
@@ -163,15 +172,14 @@ class PartFile:
                 if digest.hexdigest() != stored.sha256:
                     raise DamagedFileError(self.path, f"{name} has been changed or cut")
 
-    def _rows(self, name: str, first: int, shape: tuple[int, ...]) -> tuple[NDArray[Any], memoryview]:
-        stored = self.stored(name)
-        made = np.empty(shape, dtype=stored.dtype)
-        content = _bytes_of(made)
+    def _fill(self, name: str, first: int, made: NDArray[Any]) -> memoryview:
+        """Read rows; the bytes that have been read."""
+        stored, content = self.stored(name), _bytes_of(made)
         with _stream(self.path) as (stream, _):
-            stream.seek(stored.offset + first * stored.dtype.itemsize * math.prod(shape[1:]))
+            stream.seek(stored.offset + first * stored.dtype.itemsize * math.prod(made.shape[1:]))
             if stream.readinto(content) != len(content):
                 raise DamagedFileError(self.path, f"{name} has been cut")
-        return made, content
+        return content
 
 
 def is_whole(path: Path) -> bool:

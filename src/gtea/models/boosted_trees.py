@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.ensemble import HistGradientBoostingClassifier
 from torch import Tensor, nn
 
 from gtea.errors import ModelError
@@ -137,6 +136,9 @@ def _fit_trees(
     settings: TreeSettings,
 ) -> TreeArrays:
     """Fit scikit-learn's trees and convert them to arrays."""
+    # Only those who fit trees pay for it: with pandas and SciPy it is a third of what a process imports.
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
     present = np.unique(targets)
     baseline = np.full(num_classes, -np.inf)
     baseline[present] = 0

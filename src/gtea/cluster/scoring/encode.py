@@ -32,12 +32,14 @@ def encode(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[str
     if job.network_reads_partners:
         partners = NeighbourFacts(job, plan, view, part, arguments["surveys"], profiles_only=True).partners
     x = Descriptions(view, job.model.preprocessing, partners).table(targets.nodes)
-    halo = neighbours_of(runs)
-    halo = halo[(halo < accounts.start) | (halo >= accounts.stop)]
+    found = neighbours_of(runs)
+    before, after = np.searchsorted(found, [accounts.start, accounts.stop])
+    halo = np.concatenate([found[:before], found[after:]])
     return {
         "nodes": targets.nodes,
         "x": x.numpy(),
-        **arrays_of(runs, job.model.gtea.edge_encoder.d_edge),
+        # The accounts of the part lie side by side among those that it reads.
+        **arrays_of(runs, np.concatenate([found[:before], targets.nodes, found[after:]])),
         **wishes(plan, halo),
     }, {"halo": len(halo)}
 
@@ -73,8 +75,7 @@ def embed(folder: Path, arguments: dict[str, Any]) -> tuple[Arrays, Mapping[str,
     left = Slots(torch.zeros(len(edge), dtype=torch.int64), neighbour, edge, alpha)
     run = blocks.embed_piece(range(1), piece, hub.node, left)
     found = neighbours_of([run])
-    arrays = {**arrays_of([run], job.model.gtea.edge_encoder.d_edge), **wishes(read_plan(folder), found)}
-    return arrays, {"halo": len(found)}
+    return {**arrays_of([run], found), **wishes(read_plan(folder), found)}, {"halo": len(found)}
 
 
 def _hub(folder: Path, arguments: dict[str, Any]) -> tuple[ScoreJob, Hub, range]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gtea.cluster.part_files import PartFile
 from gtea.cluster.scoring.job import PartPlan
 from gtea.cluster.tasks import made_by
 
@@ -49,12 +50,26 @@ def received(
         senders: The tasks that grant wishes, in the order of parts.
         kind: What comes before the names of the arrays, where there are rows of several kinds.
     """
-    found = [np.empty((0, width), dtype=dtype)]
-    for sender in senders:
-        file = made_by(folder, sender)
-        if f"{kind}to-{name}" in file.arrays:
-            found.append(file.read(f"{kind}to-{name}"))
-    return np.concatenate(found)
+    sent = f"{kind}to-{name}"
+    files = [file for file in (made_by(folder, sender) for sender in senders) if sent in file.arrays]
+    rows = np.empty((sum(file.num_rows(sent) for file in files), width), dtype=dtype)
+    _fill(rows, files, sent)
+    return rows
+
+
+def receive(folder: Path, name: str, senders: Sequence[str], rows: NDArray[Any]) -> None:
+    """Put the rows that a task asked for into memory that lies side by side, in the order of the accounts."""
+    sent = f"to-{name}"
+    _fill(rows, [file for file in (made_by(folder, sender) for sender in senders) if sent in file.arrays], sent)
+
+
+def _fill(rows: NDArray[Any], files: Sequence[PartFile], sent: str) -> None:
+    first = 0
+    for file in files:
+        last = first + file.num_rows(sent)
+        file.read_into(sent, rows[first:last])
+        first = last
+    assert first == len(rows), "all that was asked for is sent"
 
 
 def asked(folder: Path, name: str, num_parts: int) -> NDArray[np.int64]:
