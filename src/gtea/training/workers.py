@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
@@ -88,10 +89,9 @@ class Workers:
         size = torch.tensor([len(content)])
         with reaching_the_others():
             dist.broadcast(size, 0)
-            received = torch.empty(int(size), dtype=torch.uint8)
-            if self.leads:
-                received = torch.frombuffer(bytearray(content), dtype=torch.uint8)
-            dist.broadcast(received, 0)
+            received = _numbers(content) if self.leads else torch.empty(int(size), dtype=torch.uint8)
+            if len(received):
+                dist.broadcast(received, 0)
         return received.numpy().tobytes()
 
     @contextlib.contextmanager
@@ -116,7 +116,7 @@ class Workers:
         with reaching_the_others():
             dist.all_gather(sizes, size)
             own = torch.zeros(max(map(int, sizes)), dtype=torch.uint8)
-            own[: len(words)] = torch.frombuffer(bytearray(words), dtype=torch.uint8)
+            own[: len(words)] = _numbers(words)
             gathered = [torch.empty_like(own) for _ in range(self.count)]
             dist.all_gather(gathered, own)
         return [json.loads(each[: int(length)].numpy().tobytes()) for each, length in zip(gathered, sizes, strict=True)]
@@ -194,6 +194,10 @@ def _share(num_parts: int, number: int, count: int) -> range:
     longer, least = num_parts % count, num_parts // count
     start = number * least + min(number, longer)
     return range(start, start + least + (number < longer))
+
+
+def _numbers(content: bytes) -> Tensor:
+    return torch.from_numpy(np.frombuffer(content, dtype=np.uint8).copy())
 
 
 def _exit_for(told: Mapping[str, Any]) -> NoReturn:
