@@ -31,10 +31,10 @@ GTEA = Path(sys.executable).with_name("gtea")
 def test_a_killed_worker_changes_no_byte(payments: Any, tmp_path: Path, quick: tuple[str, ...]) -> None:
     command = [
         *(str(GTEA), "train", str(payments.store.path), "--labels", str(payments.labels), *quick, "--device", "cpu"),
-        *("--set", "train.epochs=6", "--set", "train.micro_batches=2", "--set", "sampling.batch_size=8"),
+        *("--set", "train.epochs=4", "--set", "train.micro_batches=2"),
     ]
     environment = {**os.environ, "GTEA_CHECKPOINT_SECONDS": "0"}
-    subprocess.run([*command, "--out", str(tmp_path / "plain")], check=True, env=environment, capture_output=True)
+    subprocess.run([*command, "--out", str(tmp_path / "plain")], check=True, capture_output=True)
     out = tmp_path / "killed"
     running = subprocess.Popen(
         [*command, "--out", str(out), "--on", "local:2"],
@@ -46,7 +46,8 @@ def test_a_killed_worker_changes_no_byte(payments: Any, tmp_path: Path, quick: t
     os.kill(int(children[1]), signal.SIGKILL)
     told, notes = running.communicate(timeout=600)
     assert running.returncode == 0, notes
-    assert notes.splitlines() == ["note: worker 1 was killed by SIGKILL; all go on from the last checkpoint"]
+    said = [line for line in notes.splitlines() if not line.startswith("warning: ")]
+    assert said == ["note: worker 1 was killed by SIGKILL; all go on from the last checkpoint"]
     assert "trained hybrid on" in told
     for name in ("model.safetensors", "metrics.jsonl", "metrics.json"):
         assert (out / name).read_bytes() == (tmp_path / "plain" / name).read_bytes(), name
@@ -95,7 +96,7 @@ def test_who_gets_no_further_is_given_up(payments: Any, tmp_path: Path, monkeypa
         return "worker 1 was killed by SIGKILL"
 
     monkeypatch.setattr(local_workers, "_attempt", attempt)
-    with pytest.raises(ModelError, match=r"training: worker 1 was killed by SIGKILL, 4 times without getting further"):
+    with pytest.raises(ModelError, match=r"training: worker 1 was killed by SIGKILL, 3 times without getting further"):
         train_in_workers(2, request, record, str(tmp_path / "m"), None, no_report, notes.append)
     assert list(reached) == [0.75]
     assert set(notes) == {"worker 1 was killed by SIGKILL; all go on from the last checkpoint"}

@@ -21,8 +21,8 @@ from gtea.training.results import TrainingResult
 from gtea.training.workers import require_shareable
 
 _MODULE = "gtea.training.train_worker"
-_MOST_ATTEMPTS = 4
-"""How often workers are started without getting further than before."""
+_MOST_FRUITLESS = 3
+"""How often in a row workers may die without having got further than before."""
 _SECONDS_TO_FOLLOW = 10.0
 """How long the others may take to notice that one of them has died. Then they are killed, too."""
 
@@ -50,14 +50,14 @@ def train_in_workers(
     require_shareable(request.config, count)
     folder = folder_of(out, resume)
     watched = _Furthest(listener)
-    attempts = 1
+    fruitless = 0
     words = {"request": record.to_json(), "count": count, "out": out and str(folder), "resume": resume and str(folder)}
     while (why := _attempt(words, count, watched)) is not None:
-        attempts = 2 if watched.got_further() else attempts + 1
-        if attempts > _MOST_ATTEMPTS:
+        fruitless = 0 if watched.got_further() else fruitless + 1
+        if fruitless == _MOST_FRUITLESS:
             raise ModelError(
-                f"training: {why}, {_MOST_ATTEMPTS} times without getting further. What is finished is kept. If memory "
-                "ran out, use fewer workers or a smaller sampling.batch_size; then start the same command again."
+                f"training: {why}, {_MOST_FRUITLESS} times without getting further. What is finished is kept. If "
+                "memory ran out, use fewer workers or a smaller sampling.batch_size; then start the same command again."
             )
         note(f"{why}; all go on from the last checkpoint")
     return result_of(load_model(folder), folder)
