@@ -13,7 +13,6 @@ import pytest
 import torch
 
 from gtea.errors import UsageError
-from gtea.training import process_group
 from gtea.training.process_group import _has_own_gpu
 from gtea.training.workers import Workers
 
@@ -57,15 +56,9 @@ def listening(workers: Workers) -> list[str]:
     found = []
     for table in ("/proc/self/net/tcp", "/proc/self/net/tcp6"):
         for line in Path(table).read_text().splitlines()[1:]:
-            (
-                _,
-                local,
-                _,
-                state,
-                *_,
-            ) = (words := line.split())
-            if state == "0A" and f"socket:[{words[9]}]" in sockets:
-                found.append(local.split(":")[0])
+            words = line.split()
+            if words[3] == "0A" and f"socket:[{words[9]}]" in sockets:
+                found.append(words[1].split(":")[0])
     return found
 
 
@@ -79,8 +72,8 @@ def test_on_one_machine_workers_listen_on_loopback_only() -> None:
 
 def test_each_worker_of_a_machine_has_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen: list[int] = []
-    monkeypatch.setattr(process_group.torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(process_group.torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
     assert _has_own_gpu("auto", 1, 2)
     assert chosen == [1]

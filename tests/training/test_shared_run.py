@@ -68,8 +68,8 @@ def train_what_differs(workers: Workers, out: Path, words: Any, how: str) -> Any
     settings: tuple[str, ...] = ()
     if workers.number == 1:
         if how == "versions":
-            before = run_record.versions()
-            run_record.versions = lambda: {**before, "torch": "0.1"}
+            versions = {**run_record.versions(), "torch": "0.1"}
+            pytest.MonkeyPatch().setattr(run_record, "versions", lambda: versions)
         elif how == "settings":
             settings = ("train.lr=0.5",)
         elif how == "store":
@@ -94,16 +94,16 @@ def test_worlds_that_do_not_fit_together_are_refused(payments: Any, tmp_path: Pa
     )  # fmt: skip
     words = ("nodes", payments.store.path, labels, "gtea-l+t")
     for how, told in [
-        ("settings", r"config\.train\.lr must be the same in all workers (got 0.5 in worker 1 on "),
+        ("settings", "config.train.lr must be the same in all workers (got 0.5 in worker 1 on "),
         ("versions", "versions.torch must be the same in all workers (got '0.1' in worker 1 on "),
         ("store", "must be the same in all workers (got "),
     ]:
         (leader, other) = in_workers(2, train_what_differs, tmp_path / "m", words, how)
         assert leader[0] == "UsageError"
-        assert told.replace("\\", "") in leader[1]
+        assert told in leader[1]
         assert other == 2
     leader, other = in_workers(2, train_what_differs, tmp_path / "m", words, "labels")
-    assert leader[0] == "UsageError" or leader[0] == "DataError"
+    assert leader[0] in ("UsageError", "DataError")
     assert leader[1].startswith("worker 1: ")
     assert "nothing.csv" in leader[1]
     assert not (tmp_path / "m").exists()  # nobody has begun

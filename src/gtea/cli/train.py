@@ -142,8 +142,9 @@ def command(
 
     def read() -> NodeRequest | LinkRequest:
         check_store(store, verify=verify is not False)  # first: damaged ids would seem to be missing accounts
-        kind = LinkRequest if task == "links" else NodeRequest
-        return kind.read(Path(store), variant=variant, **options)
+        if task == "links":
+            return LinkRequest.read(Path(store), variant=variant, **options)
+        return NodeRequest.read(Path(store), variant=variant, **options)
 
     result: TrainingResult | FoldsResult
     if torchrun:

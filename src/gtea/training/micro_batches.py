@@ -9,7 +9,7 @@ whoever has computed them. The result depends on the number of micro-batches, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic
 
@@ -92,7 +92,7 @@ class GradientRows:
                 row[start:end] = parameter.grad.reshape(-1)
             start = end
 
-    def add_up(self, rows: Sequence[Tensor] | Tensor) -> tuple[float, int]:
+    def add_up(self, rows: Tensor) -> tuple[float, int]:
         """Give the parameters the sum of some rows, added in order. Returns the loss and the number of events.
 
         A parameter without a gradient in any row has none, so the optimiser leaves it as it is.
