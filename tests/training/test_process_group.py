@@ -6,6 +6,8 @@ import hashlib
 import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 import torch
 
 from gtea.errors import UsageError
-from gtea.training.process_group import _has_own_gpu
+from gtea.training.process_group import _has_own_gpu, _unused_part
 from gtea.training.workers import Workers
 
 from .worlds import in_workers
@@ -36,6 +38,34 @@ def test_torchrun_makes_the_same_bytes(payments: Any, tmp_path: Path, quick: tup
     assert ran.stdout.count('"out"') == 1  # one of the two tells the result
     digests = [hashlib.sha256((tmp_path / name / "model.safetensors").read_bytes()) for name in ("plain", "shared")]
     assert digests[0].hexdigest() == digests[1].hexdigest()
+
+
+def test_the_words_of_the_dead_mislead_nobody() -> None:
+    """torchrun's store after a restart: worker 1 of the first start had come, and both had left addresses."""
+    store = torch.distributed.HashStore()
+    for _ in range(2):
+        parts: dict[int, torch.distributed.Store] = {}
+
+        def join(number: int, into: dict[int, torch.distributed.Store] = parts) -> None:
+            into[number] = _unused_part(store, number, 3)
+
+        threads = [threading.Thread(target=join, args=(number,)) for number in range(3)]
+        threads[0].start()
+        time.sleep(0.2)  # the leader looks first
+        for thread in threads[1:]:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert sorted(parts) == [0, 1, 2]
+        assert not parts[1].check(["address"])
+        parts[0].set("address", "0")
+        assert [parts[number].get("address") for number in (1, 2)] == [b"0", b"0"]
+
+
+def test_who_does_not_come_is_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GTEA_SILENT_SECONDS", "0")
+    with pytest.raises(RuntimeError, match="2 of 3 workers did not come"):
+        _unused_part(torch.distributed.HashStore(), 0, 3)
 
 
 def test_what_does_not_go_with_torchrun(payments: Any, gtea: Any, monkeypatch: pytest.MonkeyPatch) -> None:

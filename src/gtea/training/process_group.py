@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import time
+import uuid
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -16,12 +18,14 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed.rendezvous import rendezvous
 
 from gtea.errors import UsageError
 from gtea.runtime.device import silent_seconds
 from gtea.training.workers import Workers, reaching_the_others
 
 _INTERFACE = "GLOO_SOCKET_IFNAME"
+_SECONDS_BETWEEN_LOOKS = 0.05
 
 
 @contextlib.contextmanager
@@ -47,8 +51,40 @@ def joined_by_torchrun(device: str) -> Iterator[Workers]:
     )
     if local_count == count:
         _stay_on_this_machine()
-    with _joined(Workers(number, count), device, local_number, local_count) as workers:
+    how: dict[str, Any] = {}
+    if count > 1:
+        with reaching_the_others():
+            patience = timedelta(seconds=silent_seconds())
+            store, _, _ = next(rendezvous("env://", number, count, timeout=patience))
+            how["store"] = _unused_part(store, number, count)
+    with _joined(Workers(number, count), device, local_number, local_count, **how) as workers:
         yield workers
+
+
+def _unused_part(store: dist.Store, number: int, count: int) -> dist.Store:
+    """A part of a store that no workers before these have used.
+
+    torchrun may keep its store when it starts workers again, and the addresses of those that have died are still in it.
+    So each worker says a word that nobody has said before, and the leader answers it with the name of a new part.
+    """
+    own, deadline = uuid.uuid4().hex, time.monotonic() + silent_seconds()
+    if number > 0:
+        store.set(f"gtea/here/{number}", own)
+        name = store.get(f"gtea/join/{own}").decode()
+        store.set(f"gtea/{name}/{number}", "joined")
+        return dist.PrefixStore(name, store)
+    missing = set(range(1, count))
+    while missing:
+        for each in sorted(missing):
+            if store.check([f"gtea/here/{each}"]):  # it may be the word of one that has died: then another follows
+                store.set(f"gtea/join/{store.get(f'gtea/here/{each}').decode()}", own)
+            if store.check([f"gtea/{own}/{each}"]):
+                missing.discard(each)
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"{len(missing)} of {count} workers did not come")
+        if missing:
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+    return dist.PrefixStore(own, store)
 
 
 @contextlib.contextmanager
