@@ -52,7 +52,8 @@ def objective_of(network: nn.Module, weights: Tensor) -> Objective[Rows]:
     )
 
 
-def gradients(network: nn.Module) -> list[Tensor | None]:
+def gradients(network: nn.Module) -> list[Any]:
+    """The gradient of each parameter, or None."""
     return [None if parameter.grad is None else parameter.grad.clone() for parameter in network.parameters()]
 
 

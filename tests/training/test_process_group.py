@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.distributed import HashStore  # type: ignore[attr-defined]  # public, but not marked so
 
 from gtea.errors import UsageError
 from gtea.training.process_group import _has_own_gpu, _unused_part
@@ -42,11 +43,11 @@ def test_torchrun_makes_the_same_bytes(payments: Any, tmp_path: Path, quick: tup
 
 def test_the_words_of_the_dead_mislead_nobody() -> None:
     """torchrun's store after a restart: worker 1 of the first start had come, and both had left addresses."""
-    store = torch.distributed.HashStore()
+    store = HashStore()
     for _ in range(2):
-        parts: dict[int, torch.distributed.Store] = {}
+        parts: dict[int, Any] = {}
 
-        def join(number: int, into: dict[int, torch.distributed.Store] = parts) -> None:
+        def join(number: int, into: dict[int, Any] = parts) -> None:
             into[number] = _unused_part(store, number, 3)
 
         threads = [threading.Thread(target=join, args=(number,)) for number in range(3)]
@@ -65,7 +66,7 @@ def test_the_words_of_the_dead_mislead_nobody() -> None:
 def test_who_does_not_come_is_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GTEA_SILENT_SECONDS", "0")
     with pytest.raises(RuntimeError, match="2 of 3 workers did not come"):
-        _unused_part(torch.distributed.HashStore(), 0, 3)
+        _unused_part(HashStore(), 0, 3)
 
 
 def test_what_does_not_go_with_torchrun(payments: Any, gtea: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed import FileStore, PrefixStore, Store  # type: ignore[attr-defined]  # public, but not marked so
 from torch.distributed.rendezvous import rendezvous
 
 from gtea.errors import UsageError
@@ -39,7 +40,7 @@ def joined_by_file(meeting: Path, number: int, count: int, device: str) -> Itera
         device: ``"auto"``, ``"cpu"`` or ``"cuda"``.
     """
     _stay_on_this_machine()
-    with _joined(Workers(number, count), device, number, count, store=dist.FileStore(str(meeting), count)) as workers:
+    with _joined(Workers(number, count), device, number, count, store=FileStore(str(meeting), count)) as workers:
         yield workers
 
 
@@ -61,7 +62,7 @@ def joined_by_torchrun(device: str) -> Iterator[Workers]:
         yield workers
 
 
-def _unused_part(store: dist.Store, number: int, count: int) -> dist.Store:
+def _unused_part(store: Store, number: int, count: int) -> Store:
     """A part of a store that no workers before these have used.
 
     torchrun may keep its store when it starts workers again, and the addresses of those that have died are still in it.
@@ -72,7 +73,7 @@ def _unused_part(store: dist.Store, number: int, count: int) -> dist.Store:
         store.set(f"gtea/here/{number}", own)
         name = store.get(f"gtea/join/{own}").decode()
         store.set(f"gtea/{name}/{number}", "joined")
-        return dist.PrefixStore(name, store)
+        return PrefixStore(name, store)
     missing = set(range(1, count))
     while missing:
         for each in sorted(missing):
@@ -84,7 +85,7 @@ def _unused_part(store: dist.Store, number: int, count: int) -> dist.Store:
             raise RuntimeError(f"{len(missing)} of {count} workers did not come")
         if missing:
             time.sleep(_SECONDS_BETWEEN_LOOKS)
-    return dist.PrefixStore(own, store)
+    return PrefixStore(own, store)
 
 
 @contextlib.contextmanager
