@@ -12,6 +12,8 @@ from gtea.errors import UsageError
 
 _WORKERS_VARIABLE, _CHECKPOINT_VARIABLE = "GTEA_WORKERS", "GTEA_CHECKPOINT_SECONDS"
 _SILENT_VARIABLE = "GTEA_SILENT_SECONDS"
+_LONGEST_SILENCE = 1e8
+"""Three years: torch counts in whole milliseconds, and has no infinity."""
 
 
 def resolve_device(name: str) -> torch.device:
@@ -63,7 +65,7 @@ def silent_seconds() -> float:
 
     One that dies is noticed at once, unless its machine or the network dies with it.
     """
-    return _from_environment(_SILENT_VARIABLE, 1800.0)
+    return min(_from_environment(_SILENT_VARIABLE, 1800.0), _LONGEST_SILENCE)
 
 
 def _from_environment(name: str, default: float, *, whole: bool = False) -> float:
