@@ -150,6 +150,13 @@ def test_axe_finds_no_violation(
     page.locator("tr.row").first.focus()
 
 
+def test_axe_finds_no_violation_in_an_opened_row_of_a_narrow_page(visit: Visit, axe: str, case_file: Path) -> None:
+    page = visit(case_file, viewport={"width": 400, "height": 800})
+    page.locator("tr.row").first.click()
+    assert page.locator("#live").inner_text().startswith("opened: ")
+    assert violations(page, axe) == []
+
+
 def test_the_index_moves_with_the_budget(visit: Visit, small_report: SmallReport) -> None:
     page = visit(small_report.out / "index.html")
     assert page.locator("tr.row").count() == 12

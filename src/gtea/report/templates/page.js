@@ -175,10 +175,9 @@
     const pick = (i, scroll) => {
       picked = picked === i ? null : i;
       close();
-      rows.forEach(row => {
-        row.classList.toggle("picked", row.dataset.i === picked);
-        row.setAttribute("aria-expanded", row.dataset.i === picked);
-      });
+      // No aria-expanded: it is for the rows of a tree, not for those of a table. The live region says what has opened.
+      rows.forEach(row => row.classList.toggle("picked", row.dataset.i === picked));
+      live.textContent = picked == null ? "closed" : `opened: ${pairs[picked].facts}`;
       if (flow) all(".node", flow).forEach(node => node.classList.toggle("picked", node.dataset.i === picked));
       if (picked == null) return;
       const row = rows.find(other => other.dataset.i === picked);
