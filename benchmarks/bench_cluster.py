@@ -190,7 +190,7 @@ def _alone(options: argparse.Namespace) -> dict[str, Any]:
             found = pool.measured
     seconds, cpu = time.perf_counter() - started, _cpu_seconds() - peak.watching
     if way != "one":
-        imports += options.workers * _imports_of_worker()
+        imports += min(options.workers, int(way)) * _imports_of_worker()
     return {
         "seconds": round(seconds, 1),
         "cpu_s": round(cpu, 2),
