@@ -244,7 +244,10 @@ def test_only_what_is_read_of_some_accounts_is_looked_at(
     nodes = {name: np.array([store.node(name)]) for name in "abcd"}
     wrong = store.arrays.event_categories.copy()
     wrong[store.as_of().event_ranges(store.as_of().neighbours("d").edges)[0][0]] = 99  # of an event of c with d
-    damaged = lambda: store.with_arrays({"event_categories": wrong}, store.manifest.counts)  # noqa: E731
+
+    def damaged() -> Store:
+        return store.with_arrays({"event_categories": wrong}, store.manifest.counts)
+
     nobody = nodes["a"][:0]
     damaged().require_bounds_around(nodes["a"], nodes["a"])
     damaged().require_bounds_around(nodes["c"], nobody)

@@ -34,6 +34,7 @@ _OPTIONAL = {
     "adbc_driver_postgresql": ("events from PostgreSQL and SQLite, scores back", "pip install 'gtea[db]'"),
     "pandas": ("pandas frames in and out", "pip install 'gtea[pandas]'"),
     "polars": ("polars frames in and out", "pip install 'gtea[polars]'"),
+    "fsspec": ("stores, models and scores in object stores: s3://, gs://", "pip install 'gtea[objects]'"),
     "optuna": ("gtea tune --search tpe", "pip install 'gtea[tune]'"),
     "matplotlib": ("figures", "pip install 'gtea[plots]'"),
     "ray": ("several machines: --on ray", "pip install 'gtea[ray]'"),

@@ -160,10 +160,10 @@ def _faults_around(
 def _offset_faults(
     arrays: Mapping[str, NDArray[Any]], rows: NDArray[np.integer[Any]], name: str, limit: str
 ) -> Iterator[str]:
-    """What is wrong with where some rows begin and end. Only an edge can't be empty."""
+    """What is wrong with where some rows begin and end."""
     begin, end = arrays[name][rows], arrays[name][rows + 1]
-    least = 1 if name == "edge_offset" else 0
-    if len(rows) and ((end - begin < least).any() or begin.min() < 0 or end.max() > len(arrays[limit])):
+    falls = begin >= end if name == "edge_offset" else begin > end  # an edge has events
+    if len(rows) and (falls.any() or begin.min() < 0 or end.max() > len(arrays[limit])):
         yield f"{name} must rise from 0 to {len(arrays[limit])}"
 
 
