@@ -13,6 +13,7 @@ SOURCE, TESTS = ROOT / "src" / "gtea", ROOT / "tests"
 FOLDERS = ("src", "tests", "benchmarks", "examples", "tools", "kernels/src")
 
 COVERED_ELSEWHERE = {
+    "__main__.py": "training/test_process_group.py",
     "datasets/payments_patterns.py": "datasets/test_payments.py",
     "experiments/drawing.py": "experiments/tune/test_search_figure.py",
     "experiments/paper/ablation_figure.py": "experiments/paper/test_ablation.py",

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from gtea.errors import UsageError
-from gtea.runtime.device import checkpoint_seconds, flush_denormals, loader_workers, resolve_device
+from gtea.runtime.device import checkpoint_seconds, flush_denormals, loader_workers, resolve_device, silent_seconds
 
 TINY = torch.finfo(torch.float32).tiny
 
@@ -53,7 +53,11 @@ def test_a_thread_that_is_there_already_does_not_notice() -> None:
 
 SETTINGS = pytest.mark.parametrize(
     ("name", "read", "default"),
-    [("GTEA_WORKERS", loader_workers, 1), ("GTEA_CHECKPOINT_SECONDS", checkpoint_seconds, 30)],
+    [
+        ("GTEA_WORKERS", loader_workers, 1),
+        ("GTEA_CHECKPOINT_SECONDS", checkpoint_seconds, 30),
+        ("GTEA_SILENT_SECONDS", silent_seconds, 1800),
+    ],
 )
 
 
@@ -87,6 +91,8 @@ def test_workers_are_whole_and_checkpoints_may_be_fractions(monkeypatch: pytest.
     assert checkpoint_seconds() == 0.5
     monkeypatch.setenv("GTEA_CHECKPOINT_SECONDS", "inf")
     assert checkpoint_seconds() == float("inf")
+    monkeypatch.setenv("GTEA_SILENT_SECONDS", "inf")
+    assert silent_seconds() == 1e8
     for value in ("1.5", "inf"):
         monkeypatch.setenv("GTEA_WORKERS", value)
         with pytest.raises(UsageError, match="GTEA_WORKERS: must be a whole number"):

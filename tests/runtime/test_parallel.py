@@ -6,9 +6,10 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+import threadpoolctl
 import torch
 
-from gtea.runtime.parallel import one_thread, parallel_map
+from gtea.runtime.parallel import one_thread, one_thread_in_every_library, parallel_map
 
 CPU = torch.device("cpu")
 
@@ -27,6 +28,15 @@ def parts() -> list[str]:
 
 def test_the_results_are_those_of_map() -> None:
     assert list(parallel_map(lambda x: x * x, range(100), CPU)) == [x * x for x in range(100)]
+
+
+def test_every_library_has_one_thread_and_then_its_own_again() -> None:
+    before = [(pool["prefix"], pool["num_threads"]) for pool in threadpoolctl.threadpool_info()]
+    with one_thread_in_every_library():
+        assert torch.get_num_threads() == 1
+        assert {pool["num_threads"] for pool in threadpoolctl.threadpool_info()} == {1}
+    assert torch.get_num_threads() == 2
+    assert [(pool["prefix"], pool["num_threads"]) for pool in threadpoolctl.threadpool_info()] == before
 
 
 def test_two_are_at_work_at_once_each_with_one_thread_of_torch() -> None:

@@ -14,6 +14,7 @@ from gtea.cli.carriers import on_option, say_others_end, work_option
 from gtea.cli.output import given, json_option, print_unknown, print_warnings
 from gtea.cli.places import STORE
 from gtea.cli.terminal import print_json, say
+from gtea.cli.train_processes import started_by_torchrun, train_by_torchrun, train_on
 from gtea.cli.verified import check_store, verify_option
 from gtea.errors import UsageError
 
@@ -107,42 +108,62 @@ def command(
       gtea train payments.store --labels labels.csv --variant gtea-tx --set train.lr=0.01 --out tx.model
       gtea train payments.store --labels labels.csv --folds 5 --out five
       gtea train payments.store --labels labels.csv --folds 5 --out five --on local:5
+      gtea train payments.store --labels labels.csv --set train.micro_batches=4 --out payments.model --on local:4
       gtea train payments.store --task links --out links.model
 
     A probability at or above the model's threshold is an alert. By default the threshold has the highest macro-F1 on
     the validation part, or is one half where that part can't tell; --budget and --precision choose another.
 
+    With --on local:N, N processes share one training, or the trainings of --folds. One training must have as many
+    micro-batches, and then has the same bytes with any number of processes. A process that dies is replaced, and the
+    same command goes on after a crash. Processes of several machines share a training if torchrun starts them:
+
+    \b
+      torchrun --nproc-per-node 2 -m gtea train payments.store --labels labels.csv \\
+               --set train.micro_batches=2 --out payments.model
+
     With --task links no labels are needed: events before --graph-until are the graph, later events are cut by time
     into windows that train, validate and test.
     """
+    torchrun = started_by_torchrun()
     from gtea.tasks.decision_options import DecisionOptions
     from gtea.training.folds import run_folds
     from gtea.training.request import LinkRequest, NodeRequest, run_once
     from gtea.training.tensorboard import with_board
 
-    if on is not None and folds is None:
-        raise UsageError("--on: goes with --folds. Leave it out.")
     if folds is not None and folds < 3:
         raise UsageError(f"--folds: must be at least 3: one validates and one tests (got {folds}). Try 5.")
     if folds is not None and given("split_by"):
         raise UsageError("--split, --folds: folds are drawn at random. Give one of them.")
-    if on is None and work is not None:
-        raise UsageError("--work: only goes with --on. Leave it out.")
+    if work is not None and (on is None or folds is None):
+        raise UsageError("--work: only goes with --folds and --on. Leave it out.")
     options = options_of(task, {**options, "folds": folds})
     options["config"] = Path(config) if config else None
     if task == "nodes":
         options["decisions"] = DecisionOptions(*(options.pop(name) for name in _DECISIONS))
-    read = LinkRequest.read if task == "links" else NodeRequest.read
-    check_store(store, verify=verify is not False)  # first: damaged ids would seem to be missing accounts
-    request = read(Path(store), variant=variant, **options)
+
+    def read() -> NodeRequest | LinkRequest:
+        check_store(store, verify=verify is not False)  # first: damaged ids would seem to be missing accounts
+        if task == "links":
+            return LinkRequest.read(Path(store), variant=variant, **options)
+        return NodeRequest.read(Path(store), variant=variant, **options)
+
     result: TrainingResult | FoldsResult
-    if on is not None and folds is not None and isinstance(request, NodeRequest):
+    if torchrun:
+        shared = train_by_torchrun(read, options["device"], out, resume)
+        if shared is None:
+            return
+        result = shared
+    elif on is not None and folds is None:
+        result = train_on(on, read(), options, out, resume)
+    elif on is not None and folds is not None and isinstance(request := read(), NodeRequest):
         made = _folds_on(on, request, options, folds, out, resume, work)
         if made is None:
             say_others_end(on, out or resume or "")
             return
         result = made
     else:
+        request = read()
         with training_bar() as bar:
             listener = with_board(bar)
             if folds is not None and isinstance(request, NodeRequest):

@@ -95,16 +95,21 @@ def outcome_of(folder: Path, task: FileTask) -> dict[str, Any]:
         return {"busy": True, "lines": error.lines}
     except DamagedFileError as error:
         return {"damaged": error.path.name.removesuffix(SUFFIX), "lines": error.lines}
-    except GteaError as error:
-        return {"error": _error_class(error), "lines": error.lines}
     except Exception as error:
-        found = system_error(error)
-        if found is not None:
-            return {"error": _error_class(found), "lines": found.lines}
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{Path(last.filename).name}, line {last.lineno}"
-        return {"error": None, "lines": [f"{type(error).__name__}: {error} ({where}; this is a bug of gtea)"]}
+        return error_outcome(error)
     return {}
+
+
+def error_outcome(error: Exception) -> dict[str, Any]:
+    """An error in JSON, for ``raise_error``."""
+    found = error if isinstance(error, GteaError) else system_error(error)
+    if found is not None:
+        # The nearest base class that is defined in gtea.errors.
+        kind = next(base.__name__ for base in type(found).__mro__ if base.__module__ == errors.__name__)
+        return {"error": kind, "lines": found.lines}
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(last.filename).name}, line {last.lineno}"
+    return {"error": None, "lines": [f"{type(error).__name__}: {error} ({where}; this is a bug of gtea)"]}
 
 
 def raise_error(task: str, outcome: Mapping[str, Any]) -> None:
@@ -113,11 +118,6 @@ def raise_error(task: str, outcome: Mapping[str, Any]) -> None:
         raise RuntimeError(f"{task}: {outcome['lines'][0]}")
     kind: type[GteaError] = getattr(errors, outcome["error"])
     raise kind(*outcome["lines"])
-
-
-def _error_class(error: GteaError) -> str:
-    """The name of the nearest base class defined in gtea.errors."""
-    return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "gtea.errors")
 
 
 def to_json(task: FileTask) -> str:

@@ -113,6 +113,10 @@ class TrainConfig:
     calibration and threshold have been chosen on the validation part: in a split by time once as of its cut and once as
     of that of the test part, with the mean of both as the answer. Neighbour labels then include those of the validation
     part. On by default for models with trees."""
+    micro_batches: int = 1
+    """Each batch is cut into this many micro-batches, whose gradients are added up in order. As many workers, of
+    ``--on local:N`` or torchrun, can share a training, to the same bytes as in one process. With more than one, a
+    process computes with one thread."""
     seed: int = 0
     """The seed of the initial weights, batches, neighbours, negatives and dropout."""
 
@@ -149,6 +153,7 @@ class RunConfig:
             ("train.epochs", self.train.epochs, 1, 2**31),
             ("train.patience", self.train.patience, 1, 2**31),
             ("train.weight_decay", self.train.weight_decay, 0, sys.float_info.max),
+            ("train.micro_batches", self.train.micro_batches, 1, 2**20),
             ("train.seed", self.train.seed, 0, 2**63 - 1),
             ("split.train_windows", self.split.train_windows, 1, 2**31),
         ]
@@ -159,6 +164,11 @@ class RunConfig:
                 raise UsageError(f"{name} must be at most {most} (got {value}). Try {most}.")
         if not 0 < self.train.lr < 10:
             raise UsageError(f"train.lr must be above 0 and below 10 (got {self.train.lr}). Try 0.001.")
+        if self.train.micro_batches > self.sampling.batch_size:
+            raise UsageError(
+                "train.micro_batches must be at most sampling.batch_size "
+                f"(got {self.train.micro_batches} and {self.sampling.batch_size}). Try {self.sampling.batch_size}."
+            )
 
     def to_json(self) -> dict[str, Any]:
         """Return the resolved configuration as it is saved with a run."""

@@ -1,4 +1,4 @@
-"""Runtime settings: the device, denormals, loader threads, checkpoint interval. None of them changes a result."""
+"""Runtime settings: device, denormals, loader threads, checkpoint interval, patience. None of them changes a result."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ import torch
 from gtea.errors import UsageError
 
 _WORKERS_VARIABLE, _CHECKPOINT_VARIABLE = "GTEA_WORKERS", "GTEA_CHECKPOINT_SECONDS"
+_SILENT_VARIABLE = "GTEA_SILENT_SECONDS"
+_LONGEST_SILENCE = 1e8
+"""Three years: torch counts in whole milliseconds, and has no infinity."""
 
 
 def resolve_device(name: str) -> torch.device:
@@ -55,6 +58,14 @@ def loader_workers() -> int:
 def checkpoint_seconds() -> float:
     """Seconds between checkpoints within an epoch: GTEA_CHECKPOINT_SECONDS, 30 by default."""
     return _from_environment(_CHECKPOINT_VARIABLE, 30.0)
+
+
+def silent_seconds() -> float:
+    """Seconds that workers of one training wait for one that says nothing: GTEA_SILENT_SECONDS, 1,800 by default.
+
+    One that dies is noticed at once, unless its machine or the network dies with it.
+    """
+    return min(_from_environment(_SILENT_VARIABLE, 1800.0), _LONGEST_SILENCE)
 
 
 def _from_environment(name: str, default: float, *, whole: bool = False) -> float:

@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager
 from typing import TypeVar
 
 import torch
+from threadpoolctl import threadpool_limits
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -48,6 +49,17 @@ def parallel_map(work: Callable[[Item], Result], items: Sequence[Item], device: 
 def one_thread() -> AbstractContextManager[None]:
     """Let each operation of torch use one thread while the body runs."""
     return torch_threads(1)
+
+
+@contextlib.contextmanager
+def one_thread_in_every_library() -> Iterator[None]:
+    """Let torch, scikit-learn and linear algebra use one thread while the body runs.
+
+    A sum that is split among threads has other last bits with another number of them. Environment variables can't do
+    it: they are read when a library is loaded.
+    """
+    with torch_threads(1), threadpool_limits(1):
+        yield
 
 
 @contextlib.contextmanager

@@ -78,11 +78,16 @@ class TrainingState:
 
     def save(self, folder: Path) -> None:
         """Write the checkpoint, replacing the previous one."""
+        with atomic_write(folder / CHECKPOINT) as stream:
+            stream.write(self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """The content of a checkpoint."""
         tensors = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
         tensors |= {f"best.{name}": tensor for name, tensor in self.best.items()}
         for number, values in self.optimiser.state_dict()["state"].items():
             tensors |= {f"optimiser.{number}.{name}": value for name, value in values.items()}
-        _write(folder / CHECKPOINT, tensors, progress=json.dumps(asdict(self.progress)))
+        return _content(tensors, progress=json.dumps(asdict(self.progress)))
 
     def load(self, folder: Path) -> bool:
         """Restore the checkpoint. Return False if there is none yet."""
@@ -91,22 +96,27 @@ class TrainingState:
             content = _read(path)
             if content is None:
                 return False
-            tensors, progress = load(content), _progress(_metadata(content)["progress"])
-            best, network = _part(tensors, "best."), _part(tensors, "network.")
-            if bool(best) != (progress.best_epoch >= 0):
-                raise ValueError("there must be best weights if there is a best epoch")
-            if best:
-                self.network.load_state_dict(best)  # it is the one that can tell whether they fit
-            self.network.load_state_dict(network)
-            state = _optimiser_state(_part(tensors, "optimiser."), self.optimiser)
-            self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": state})
-            self.best, self.progress = best, progress
+            self.restore(content)
         return True
+
+    def restore(self, content: bytes) -> None:
+        """Take over the content of a checkpoint."""
+        tensors, progress = load(content), _progress(_metadata(content)["progress"])
+        best, network = _part(tensors, "best."), _part(tensors, "network.")
+        if bool(best) != (progress.best_epoch >= 0):
+            raise ValueError("there must be best weights if there is a best epoch")
+        if best:
+            self.network.load_state_dict(best)  # it is the one that can tell whether they fit
+        self.network.load_state_dict(network)
+        state = _optimiser_state(_part(tensors, "optimiser."), self.optimiser)
+        self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": state})
+        self.best, self.progress = best, progress
 
 
 def save_module(module: nn.Module, path: Path) -> None:
     """Write the weights and buffers of a module."""
-    _write(path, module.state_dict())
+    with atomic_write(path) as stream:
+        stream.write(_content(module.state_dict()))
 
 
 def load_module(module: nn.Module, path: Path) -> bool:
@@ -150,17 +160,16 @@ def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
-def _write(path: Path, tensors: dict[str, Tensor], **metadata: str) -> None:
-    """Write a safetensors file that has its own sha256 in its header, taken with zeros in place of the digest."""
+def _content(tensors: dict[str, Tensor], **metadata: str) -> bytes:
+    """A safetensors file that has its own sha256 in its header, taken with zeros in place of the digest."""
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     content = save(plain, {**metadata, "sha256": _NO_DIGEST.decode()})
     digest = hashlib.sha256(content).hexdigest().encode()
-    with atomic_write(path) as stream:
-        stream.write(content.replace(_NO_DIGEST, digest, 1))
+    return content.replace(_NO_DIGEST, digest, 1)
 
 
 def _read(path: Path) -> bytes | None:
-    """Return the content of a file of ``_write``, or None if there is none. Raises ValueError if it was changed."""
+    """Return the content of a checkpoint's file, or None if there is none. Raises ValueError if it was changed."""
     try:
         content = read_plain(path.parent, path.name, _MAX_BYTES, through_link=True)
     except FileNotFoundError:

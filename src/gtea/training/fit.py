@@ -7,6 +7,9 @@ many on the validation part, and without one it could not be chosen.
 
 A killed run resumes to the same bytes. Batches and dropout are pure functions of the position in the run, fitted trees
 are kept in a file, and the network is kept in a checkpoint.
+
+Several processes can share the network's training (``train_task`` in the one that leads, ``assist`` in the others).
+Trees, evaluation and all files are the leader's.
 """
 
 from __future__ import annotations
@@ -15,8 +18,10 @@ import copy
 import dataclasses
 import datetime as dt
 import json
+import socket
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, Self, cast
@@ -25,7 +30,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from gtea.config import InputSpec, RunConfig
+from gtea.cluster.node_facts import node_facts
+from gtea.config import InputSpec, RunConfig, TrainConfig
 from gtea.errors import ModelError
 from gtea.features.neighbour_labels import NeighbourLabels
 from gtea.features.preprocessing import Preprocessing, input_spec, preprocessing_for
@@ -35,6 +41,7 @@ from gtea.models.model_folder import SavedModel, load_model, parquet_file, save_
 from gtea.models.registry import entry_of
 from gtea.nn.kernels import arithmetic
 from gtea.runtime.device import flush_denormals, loader_workers
+from gtea.runtime.parallel import one_thread_in_every_library
 from gtea.sampling.loader import Loader
 from gtea.store.store import Store
 from gtea.tasks.link_split import LinkSplit
@@ -44,11 +51,13 @@ from gtea.training import run_record
 from gtea.training.checkpoint import TREES, TrainingProgress, TrainingState, load_module, save_module
 from gtea.training.evaluation import Evaluation
 from gtea.training.fitted import Fitted, Network
-from gtea.training.loop import TrainingListener, train
+from gtea.training.loop import TrainingListener, no_report, train
+from gtea.training.micro_batches import micro_batches_of
 from gtea.training.model_card import model_card
 from gtea.training.objective import Objective
 from gtea.training.reliability_figure import reliability_figure
 from gtea.training.results import TaskOutputs
+from gtea.training.workers import ALONE, Workers, require_shareable
 
 
 class Task(Protocol[Network]):
@@ -104,24 +113,59 @@ class Task(Protocol[Network]):
         """The trained model with what the user asked of its decisions."""
 
 
-def train_task(task: Task[Network], listener: TrainingListener, *, resume: bool = False) -> SavedModel:
+def train_task(
+    task: Task[Network], listener: TrainingListener, *, resume: bool = False, workers: Workers = ALONE
+) -> SavedModel:
     """Train, keep the best weights by the validation metric, evaluate them once on the test part, and save the model.
 
     Resuming a finished run returns its model. The files are not written again: a crash could corrupt a complete model.
+
+    Args:
+        workers: Those who share the training. All others than this one call ``assist``.
     """
     started = time.monotonic()
-    with run_record.running_in(task.folder):
-        _check_folder(task, resume=resume)
-        if resume and run_record.finished(task.folder):
+    _require_joint(task, workers)
+    with ExitStack() as stack:
+
+        def begin() -> bool:
+            stack.enter_context(run_record.running_in(task.folder))
+            _check_folder(task, resume=resume)
+            return resume and run_record.finished(task.folder)
+
+        if workers.from_leader(begin):
             run_record.discard_checkpoint(task.folder)
             return _finished_model(task)
-        run = _fit(task, listener, resume=resume)
-        final = _refit_trees(task, run) if task.config.train.refit_trees else run.fitted
-        evaluation = task.evaluate(run.fitted, final)
+        with _threads(task.config.train):
+            run = _fit(task, listener, resume=resume, workers=workers)
+            final = _refit_trees(task, run) if task.config.train.refit_trees else run.fitted
+            evaluation = task.evaluate(run.fitted, final)
         model = task.with_decisions(_saved_model(task, run, final, evaluation, time.monotonic() - started))
         save_model(task.folder, model, model_card(model), reliability_figure(model))
         run_record.discard_checkpoint(task.folder)
         return model
+
+
+def assist(task: Task[Network], workers: Workers) -> None:
+    """Compute this worker's share of each batch, until the network is trained. Writes nothing."""
+    _require_joint(task, workers)
+    if not workers.from_leader(lambda: True):
+        with _threads(task.config.train):
+            _fit(task, no_report, resume=False, workers=workers)
+
+
+def _require_joint(task: Task[Network], workers: Workers) -> None:
+    """Raise unless the workers can share this training, and have the same task, data, versions and processors."""
+    if workers.count == 1:
+        return
+    with workers.together():
+        require_shareable(task.config, workers.count)
+    here = {"device": task.device.type, "versions": run_record.versions(), "node": node_facts()}
+    workers.require_alike({**run_identity(task).to_json(), **here}, socket.gethostname())
+
+
+def _threads(config: TrainConfig) -> AbstractContextManager[None]:
+    """Compute with as many threads as the run has, see ``run_record.threads_of``."""
+    return nullcontext() if config.micro_batches == 1 else one_thread_in_every_library()
 
 
 def _finished_model(task: Task[Network]) -> SavedModel:
@@ -138,15 +182,16 @@ def _finished_model(task: Task[Network]) -> SavedModel:
 
 def train_for_validation(task: Task[Network], listener: TrainingListener, *, resume: bool = False) -> TrainingProgress:
     """Train and validate only. The test part is not scored, and no model is saved."""
-    with run_record.running_in(task.folder):
+    with run_record.running_in(task.folder), _threads(task.config.train):
         _check_folder(task, resume=resume)
-        return _fit(task, listener, resume=resume).progress
+        return _fit(task, listener, resume=resume, workers=ALONE).progress
 
 
 def run_identity(task: Task[Network]) -> run_record.RunIdentity:
     """Everything that determines the bytes of a task's weights."""
     kind = {"kind": task.outputs()["task"], **task.identity(), "split": task.split.describe()}
-    return run_record.RunIdentity(task.config.to_json(), kind, task.store.digest, run_record.threads(), arithmetic())
+    threads = run_record.threads_of(task.config.train)
+    return run_record.RunIdentity(task.config.to_json(), kind, task.store.digest, threads, arithmetic())
 
 
 def _check_folder(task: Task[Network], *, resume: bool) -> None:
@@ -168,25 +213,26 @@ class _Run(Generic[Network]):
 
 
 @flush_denormals()
-def _fit(task: Task[Network], listener: TrainingListener, *, resume: bool) -> _Run[Network]:
+def _fit(task: Task[Network], listener: TrainingListener, *, resume: bool, workers: Workers) -> _Run[Network]:
     """Fit the preprocessing, build the network, fit its trees if it has any, and train it."""
     torch.use_deterministic_algorithms(True)
     entry, of_accounts = entry_of(task.config.model), task.outputs()["task"] == "nodes"
     timer = _StepTimer()
-    preprocessing = preprocessing_for(
-        task.store,
-        task.split.train.as_of,
-        task.config,
-        add_statistics=not entry.samples,
-        add_context=entry.reads_context and of_accounts,
-        for_trees=entry.has_trees and of_accounts,
-        labels=task.neighbour_labels() if task.config.features.neighbour_labels else None,
-    )
-    network = task.network(input_spec(preprocessing)).to(task.device)
-    if not resume:
-        # Only now: a run that fails on invalid settings or data must not leave a folder behind.
-        run_record.begin(task.folder, run_identity(task))
-    objective = task.objective(network, preprocessing)
+    with workers.together():
+        preprocessing = preprocessing_for(
+            task.store,
+            task.split.train.as_of,
+            task.config,
+            add_statistics=not entry.samples,
+            add_context=entry.reads_context and of_accounts,
+            for_trees=entry.has_trees and of_accounts,
+            labels=task.neighbour_labels() if task.config.features.neighbour_labels else None,
+        )
+        network = task.network(input_spec(preprocessing)).to(task.device)
+        if workers.leads and not resume:
+            # Only now: a run that fails on invalid settings or data must not leave a folder behind.
+            run_record.begin(task.folder, run_identity(task))
+        objective = task.objective(network, preprocessing)
     timer.lap("preparation")
     if not entry.fitted_in_epochs:
         _fit_at_once(network, objective)
@@ -194,12 +240,12 @@ def _fit(task: Task[Network], listener: TrainingListener, *, resume: bool) -> _R
         timer.lap("training")
         return _Run(Fitted(network, preprocessing), progress, timer.seconds)
     if isinstance(network, Hybrid):
-        _fit_hybrid_trees(network, objective, task.folder, resume=resume)
+        workers.from_leader(lambda: _fit_hybrid_trees(network, objective, task.folder, resume=resume))
         timer.lap("trees")
         with network.without_trees():
-            progress = _train_network(task, network, objective, listener, resume=resume)
+            progress = _train_network(task, network, objective, listener, resume=resume, workers=workers)
     else:
-        progress = _train_network(task, network, objective, listener, resume=resume)
+        progress = _train_network(task, network, objective, listener, resume=resume, workers=workers)
     timer.lap("training")
     return _Run(Fitted(network, preprocessing), progress, timer.seconds)
 
@@ -269,24 +315,39 @@ def _fit_at_once(network: nn.Module, objective: Objective[Any]) -> None:
 
 
 def _train_network(
-    task: Task[Network], network: Network, objective: Objective[Any], listener: TrainingListener, *, resume: bool
+    task: Task[Network],
+    network: Network,
+    objective: Objective[Any],
+    listener: TrainingListener,
+    *,
+    resume: bool,
+    workers: Workers,
 ) -> TrainingProgress:
     """Train in epochs, and load the best weights into the network."""
     config = task.config
     optimiser = torch.optim.Adam(network.parameters(), lr=config.train.lr, weight_decay=config.train.weight_decay)
     state = TrainingState(network, optimiser, {})
-    if resume:
-        state.load(task.folder)
+    workers.from_leader(lambda: resume and state.load(task.folder))
+    _share_state(state, workers)
+    count = config.train.micro_batches
     loader = Loader(
-        objective.make_batch,
+        micro_batches_of(objective, count, workers.share_of(count)),
         objective.sizes,
         batch_size=config.sampling.batch_size,
         seed=config.train.seed,
         workers=loader_workers(),
     )
-    train(state, loader, objective.loss_of, objective.validate, config.train, task.folder, listener)
+    train(state, loader, objective.loss_of, objective.validate, config.train, task.folder, listener, workers)
     network.load_state_dict(state.best)
     return state.progress
+
+
+def _share_state(state: TrainingState, workers: Workers) -> None:
+    """Let all workers begin where the leader is: it alone has the folder with the checkpoint."""
+    if workers.count > 1:
+        content = workers.bytes_from_leader(state.to_bytes() if workers.leads else b"")
+        if not workers.leads:
+            state.restore(content)
 
 
 def _saved_model(
@@ -311,7 +372,7 @@ def _saved_model(
         {
             "data_digest": task.store.digest,
             "seed": task.config.train.seed,
-            "threads": run_record.threads(),
+            "threads": run_record.threads_of(task.config.train),
             "arithmetic": arithmetic(),
             "versions": run_record.versions(),
             "created": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),

@@ -21,6 +21,8 @@ from gtea.runtime.files import atomic_write
 from gtea.runtime.rng import Purpose, seed_of
 from gtea.sampling.loader import Loader
 from gtea.training.checkpoint import TrainingState
+from gtea.training.micro_batches import GradientRows, MicroBatch
+from gtea.training.workers import ALONE, Workers
 
 METRICS = "metrics.jsonl"
 _CLIP_NORM = 5.0
@@ -71,37 +73,45 @@ def no_report(report: TrainingReport) -> None:
 
 def train(
     state: TrainingState,
-    loader: Loader[Batch],
+    loader: Loader[list[MicroBatch[Batch]]],
     loss_of: Callable[[NDArray[Any], Batch], Tensor],
     validate: Callable[[], Mapping[str, float]],
     config: TrainConfig,
     folder: Path,
     listener: TrainingListener,
+    workers: Workers = ALONE,
 ) -> None:
     """Train until the validation metric stops improving. The best weights end up in ``state.best``.
 
+    Every worker takes the same steps. The leader alone validates and writes.
+
     Args:
         state: The network, its optimiser and the counters. They may come from a checkpoint.
-        loader: The batches of an epoch.
+        loader: The batches of an epoch, each as the micro-batches that this worker computes.
         loss_of: Returns the mean loss over the items of a batch.
         validate: Returns the validation metrics of the current weights.
         config: The training settings.
         folder: The folder of the checkpoint and metrics.jsonl.
         listener: Called after each batch and each epoch.
+        workers: Those who share the micro-batches.
     """
+    rows = GradientRows(state.network)
     stopwatch = _Stopwatch(checkpoint_seconds())
     while not state.progress.finished:
         epoch = state.progress.epoch
         for group in state.optimiser.param_groups:
             group["lr"] = _learning_rate(config, epoch)
         for items, batch in loader.epoch(epoch, start=state.progress.batch):
-            loss = _step(state, loss_of, items, batch, config)
-            stopwatch.count(batch.num_events)
+            loss, num_events = _step(state, rows, loss_of, batch, config, workers)
+            stopwatch.count(num_events)
             state.progress = state.progress.after_batch(loss, len(items))
             listener(_report(state, config, folder, stopwatch, epoch, state.progress.batch / len(loader), loss))
-            if stopwatch.due():
+            if workers.leads and stopwatch.due():
                 state.save(folder)
-        _end_epoch(state, validate, config)
+        workers.require_same_weights(state.network)
+        _end_epoch(state, workers.from_leader(lambda: dict(validate())), config)
+        if not workers.leads:
+            continue
         # Before the checkpoint: a run that is killed between the two repeats the epoch and writes the same row. In the
         # reverse order, a run killed after its last epoch would never write the last row.
         _write_history(state, folder)
@@ -119,31 +129,38 @@ def _learning_rate(config: TrainConfig, epoch: int) -> float:
 
 def _step(
     state: TrainingState,
+    rows: GradientRows,
     loss_of: Callable[[NDArray[Any], Batch], Tensor],
-    items: NDArray[Any],
-    batch: Batch,
+    batch: list[MicroBatch[Batch]],
     config: TrainConfig,
-) -> float:
-    # Dropout uses torch's global generator. Seeding it by the position in the run avoids saving its state.
-    torch.manual_seed(seed_of(config.seed, Purpose.DROPOUT, state.progress.epoch, state.progress.batch))
+    workers: Workers,
+) -> tuple[float, int]:
+    """Compute this worker's gradients, add up those of all, and take the step. Returns the loss and the events."""
+    count, progress = config.micro_batches, state.progress
     state.network.train()
-    state.optimiser.zero_grad(set_to_none=True)
-    loss = loss_of(items, batch)
-    loss.backward()
+    numbers = workers.share_of(count)
+    own = rows.empty(len(numbers))
+    for each in batch:
+        # Dropout uses torch's global generator. Seeding it by the position in the run avoids saving its state.
+        position = progress.batch * count + each.number
+        torch.manual_seed(seed_of(config.seed, Purpose.DROPOUT, progress.epoch, position))
+        loss = loss_of(each.items, each.inputs) * each.share
+        rows.fill(own[each.number - numbers.start], loss, each.inputs.num_events)
+    value, num_events = rows.add_up(workers.gather(own, count))
     nn.utils.clip_grad_norm_(state.network.parameters(), _CLIP_NORM)
     state.optimiser.step()
-    value = float(loss.detach())
     if not math.isfinite(value):
-        raise DivergenceError(
-            f"training: the loss is {value} in epoch {state.progress.epoch}. "
-            "Lower train.lr, or check the features for extreme values."
+        workers.fail(
+            DivergenceError(
+                f"training: the loss is {value} in epoch {progress.epoch}. "
+                "Lower train.lr, or check the features for extreme values."
+            )
         )
-    return value
+    return value, num_events
 
 
-def _end_epoch(state: TrainingState, validate: Callable[[], Mapping[str, float]], config: TrainConfig) -> None:
+def _end_epoch(state: TrainingState, metrics: Mapping[str, float], config: TrainConfig) -> None:
     progress = state.progress
-    metrics = dict(validate())
     loss = progress.loss_sum / max(1, progress.num_examples)
     row = {"epoch": progress.epoch, "loss": loss, **{f"validation_{name}": value for name, value in metrics.items()}}
     # On a tie, keep the first epoch.

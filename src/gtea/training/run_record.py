@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from gtea.config import TrainConfig
 from gtea.errors import ModelError, UsageError
 from gtea.models.model_folder import MANIFEST
 from gtea.runtime.files import BusyError, holds_only_drafts, locked, write_json
@@ -90,12 +91,20 @@ def resume(folder: Path, run: RunIdentity) -> None:
 def require_same(folder: Path, stored: Mapping[str, Any], requested: Mapping[str, Any]) -> None:
     """Raise if the requested identity differs from the stored one, naming the first field that differs."""
     now = json.loads(json.dumps(requested))  # Tuples become lists, as in the file.
-    before = {name: stored.get(name) for name in now}  # Versions may differ.
-    for name, old, new in _differences(before, now, ""):
+    found = shown_difference({name: stored.get(name) for name in now}, now)  # Versions may differ.
+    if found is not None:
+        name, old, new = found
         raise UsageError(
-            f"--resume {folder}: {name} was {shortened(old)} when the run began (got {shortened(new)}). "
+            f"--resume {folder}: {name} was {old} when the run began (got {new}). "
             "Resume with the same data and settings, or start a new run."
         )
+
+
+def shown_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str, str] | None:
+    """The first field in which two descriptions differ: its dotted name and both values, shortened."""
+    for name, old, new in _differences(before, now, ""):
+        return name, shortened(old), shortened(new)
+    return None
 
 
 def require_asked(store: Path, run: RunIdentity, digest: str) -> None:
@@ -127,6 +136,15 @@ def versions() -> dict[str, str]:
 def threads() -> int:
     """Return the number of torch threads. Sums are bit-identical only with the same number of threads."""
     return torch.get_num_threads()
+
+
+def threads_of(config: TrainConfig) -> int:
+    """Return the number of threads that compute a run in this process.
+
+    A run in micro-batches has one in each worker, whatever their number and that of cores: its bytes must not depend on
+    them.
+    """
+    return threads() if config.micro_batches == 1 else 1
 
 
 def _with_decisions(stored: Mapping[str, Any], task: Mapping[str, Any]) -> dict[str, Any]:
