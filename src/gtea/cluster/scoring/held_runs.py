@@ -72,7 +72,7 @@ class StoredRuns:
 
 
 def _check_sum(rows: NDArray[Any]) -> int:
-    return zlib.crc32(np.ascontiguousarray(rows).reshape(-1).view(np.uint8))
+    return zlib.crc32(np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data)
 
 
 def _places(rows: NDArray[np.int64], nodes: NDArray[np.int64]) -> NDArray[np.int32]:
