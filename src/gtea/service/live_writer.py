@@ -33,6 +33,8 @@ _MOST_WHILE_BUSY = 16
 """How many accounts an update computes beside the ends of its events while others wait, in place of ``PER_UPDATE``."""
 _IDLE = 0.2
 _PAUSE = 0.005
+_GATHER = 0.01
+"""For so many seconds events are gathered, once several requests have come together: eight cost little more than one."""
 _KEYS_KEPT = 7 * 86_400.0
 """For how many seconds a request can be sent again under its key."""
 
@@ -75,7 +77,7 @@ class LiveWriter:
         self._jobs: queue.SimpleQueue[_Submission | _Reading | int | None] = queue.SimpleQueue()
         self._room = threading.Lock()
         self._waiting_events = self._waiting_accounts = 0
-        self._forgets = self._busy = False
+        self._forgets = self._busy = self._crowded = False
         self._applied = held
         self.published = Published(held, scorer.standing())
         self.failed: BaseException | None = None
@@ -166,6 +168,7 @@ class LiveWriter:
         jobs = self._take(_IDLE if idle else _PAUSE if self._busy else 0.0)
         self._busy = bool(jobs)
         submissions = [job for job in jobs if isinstance(job, _Submission)]
+        self._crowded = len(submissions) > 1
         readings = [job for job in jobs if isinstance(job, _Reading)]
         if submissions:
             self._accept(submissions, [job.account for job in readings], alone=len(jobs) == 1)
@@ -190,10 +193,12 @@ class LiveWriter:
         events = 0
         try:
             jobs.append(self._jobs.get(timeout=timeout) if timeout else self._jobs.get_nowait())
+            until = time.monotonic() + (_GATHER if self._crowded else 0.0)
             while events < _AT_ONCE and None not in jobs:
                 last = jobs[-1]
                 events += len(last.entry.rows) if isinstance(last, _Submission) else 0
-                jobs.append(self._jobs.get_nowait())
+                left = until - time.monotonic()
+                jobs.append(self._jobs.get(timeout=left) if left > 0 else self._jobs.get_nowait())
         except queue.Empty:
             pass
         return jobs
