@@ -34,7 +34,7 @@ _MOST_WHILE_BUSY = 16
 _IDLE = 0.2
 _PAUSE = 0.005
 _GATHER = 0.01
-"""For so many seconds events are gathered, once several requests have come together: eight cost little more than one."""
+"""For so many seconds events gather, once several requests have come together: eight cost little more than one."""
 _KEYS_KEPT = 7 * 86_400.0
 """For how many seconds a request can be sent again under its key."""
 
