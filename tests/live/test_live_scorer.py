@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -118,13 +119,14 @@ def test_an_update_computes_what_is_read_with_it_and_some_in_turn() -> None:
     model = random_model(store, generator, "hybrid", nodes=("statistics",), recency=False, num_layers=2)
     event = ("b", "d", 140, 3.0, "card")
     pending = []
-    for options in (
+    choices: list[dict[str, Any]] = [
         {},
         {"most": 0},
         {"most": 0, "also": ["f", "nobody knows"]},
         {"most": 0, "in_turn": 4},
         {"most": 300},
-    ):
+    ]
+    for options in choices:
         scorer = LiveScorer(model, store, allow_any_date=True)
         record = scorer.reader.record(dict(zip(["src", "dst", "time", "amount", "kind"], event, strict=True)))
         changes = scorer.update_records([record], **options)
