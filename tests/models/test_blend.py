@@ -180,16 +180,6 @@ def test_models_that_are_sure_of_everything(scale: float) -> None:
         assert objective(np.maximum(found + change, 0), rows, targets) >= best - 1e-9
 
 
-def test_a_weight_of_an_example_is_a_number_of_copies() -> None:
-    rows, targets = examples(11, 50, 3, 3)
-    times = np.random.default_rng(0).integers(0, 4, 50)
-    repeated = blend_weights(np.repeat(rows, times, axis=0), np.repeat(targets, times))
-    weighted = blend_weights(rows, targets, example_weights=times.astype(np.float64))
-    np.testing.assert_allclose(weighted, repeated, atol=1e-9)
-    same = blend_weights(rows, targets, example_weights=np.ones(50))
-    np.testing.assert_allclose(same, blend_weights(rows, targets), atol=1e-12)
-
-
 @pytest.mark.parametrize("num_examples", [10, 300])
 def test_a_model_whose_epoch_was_chosen_on_the_examples_is_trusted_less(num_examples: int) -> None:
     rows, targets = examples(16, num_examples, 1, 2)

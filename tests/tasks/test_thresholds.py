@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable
-from dataclasses import astuple
 from functools import partial
 from typing import Any
 
@@ -19,7 +18,6 @@ from gtea.tasks.metrics import macro_f1
 from gtea.tasks.thresholds import (
     Threshold,
     budget_threshold,
-    half_threshold,
     macro_f1_threshold,
     precision_threshold,
 )
@@ -138,29 +136,6 @@ def test_the_figures_of_a_macro_f1_threshold() -> None:
     assert found.recall is not None
     assert found.recall.value == pytest.approx(59 / 60)
     assert found.num_labelled == 120
-
-
-@pytest.mark.parametrize("num_cuts", [2, 3])
-def test_examples_as_of_several_cuts_count_as_one(num_cuts: int) -> None:
-    rng = np.random.default_rng(2)
-    truth = rng.random(300) < 0.2
-    probabilities = np.clip(0.15 * truth + rng.random(300) / 4, 0, 1)
-    copies = np.tile(truth, num_cuts), np.tile(probabilities, num_cuts)
-    for choose in (macro_f1_threshold, half_threshold):
-        once, more = choose(truth, probabilities), choose(*copies, num_cuts=num_cuts)
-        assert (once.value, once.rule, once.num_alerts, once.num_labelled) == (
-            more.value,
-            more.rule,
-            more.num_alerts,
-            more.num_labelled,
-        )
-        assert once.recall is not None
-        assert more.recall is not None
-        assert astuple(once.recall) == pytest.approx(astuple(more.recall))
-    once = precision_threshold(truth, probabilities, 0.5)
-    assert once.value == precision_threshold(*copies, 0.5, num_cuts=num_cuts).value
-    with pytest.raises(DataError, match=r"at least 200 alerts among 300 labelled"):
-        precision_threshold(*copies, 0.9, min_alerts=200, num_cuts=num_cuts)
 
 
 def test_the_order_of_examples_has_no_effect() -> None:

@@ -109,10 +109,10 @@ class TrainConfig:
     class_weights: bool = True
     """Whether every class has the same total weight in the loss, however rare it is."""
     refit_trees: bool = False
-    """Whether boosted trees are fitted again to the training and validation examples together, after blend,
-    calibration and threshold have been chosen on the validation part: in a split by time once as of its cut and once as
-    of that of the test part, with the mean of both as the answer. Neighbour labels then include those of the validation
-    part. On by default for models with trees."""
+    """Whether boosted trees are fitted again to the training and validation examples together: in a split by time once
+    as of the cut of the validation part and once as of that of the test part, with the mean of both as the answer, and
+    also without each third of the validation part, to choose blend, calibration and threshold. Neighbour labels then
+    include those of the validation part. On by default for models with trees."""
     micro_batches: int = 1
     """Each batch is cut into this many micro-batches, whose gradients are added up in order. As many workers, of
     ``--on local:N`` or torchrun, can share a training, to the same bytes as in one process. With more than one, a

@@ -69,11 +69,9 @@ class Blend(nn.Module):
         targets: NDArray[np.int64],
         chosen: Sequence[int] = (),
         trust: Trust = SAME_TIME,
-        *,
-        example_weights: Floats | None = None,
     ) -> None:
         """Fit the weights to the classes of validation examples. The arguments are those of ``blend_weights``."""
-        fitted = blend_weights(log_probabilities, targets, chosen, trust, example_weights=example_weights)
+        fitted = blend_weights(log_probabilities, targets, chosen, trust)
         self.weights = torch.from_numpy(fitted).to(self.weights)
 
 
@@ -82,8 +80,6 @@ def blend_weights(
     targets: NDArray[np.int64],
     chosen: Sequence[int] = (),
     trust: Trust = SAME_TIME,
-    *,
-    example_weights: Floats | None = None,
 ) -> Floats:
     """The weight of each model, by Newton's method for all weights at once.
 
@@ -94,28 +90,26 @@ def blend_weights(
         targets: The class of each example.
         chosen: The models whose epoch was chosen on the same examples.
         trust: How far the examples speak for what will be scored.
-        example_weights: The weight of each example; 1 if None.
     """
-    counts = np.ones(len(targets)) if example_weights is None else np.asarray(example_weights, dtype=np.float64)
     of_target = log_probabilities[np.arange(len(targets)), :, targets]
-    total = max(counts.sum(), 1.0)
+    total = max(len(targets), 1)
     shrinkage = trust.shrinkage * (1 + _MANY / total)
     share = np.ones(log_probabilities.shape[1])
     share[list(chosen)] = total / (total + _MANY)
-    favoured = _softmax((np.log(share) + trust.evidence * (counts @ of_target) / np.sqrt(total))[None])[0]
+    favoured = _softmax((np.log(share) + trust.evidence * of_target.sum(axis=0) / np.sqrt(total))[None])[0]
 
     def loss(weights: Floats) -> float:
         mixed = np.einsum("k,nkc->nc", weights, log_probabilities)
         likelihoods = of_target @ weights - np.logaddexp.reduce(mixed, axis=1)
-        return float(shrinkage * ((weights - favoured) ** 2).sum() - counts @ likelihoods)
+        return float(shrinkage * ((weights - favoured) ** 2).sum() - likelihoods.sum())
 
     weights: Floats = favoured.copy()
     for _ in range(_MAX_STEPS):
         chances = _softmax(np.einsum("k,nkc->nc", weights, log_probabilities))
         means = np.einsum("nc,nkc->nk", chances, log_probabilities)
-        slope = counts @ (means - of_target) + 2 * shrinkage * (weights - favoured)
+        slope = (means - of_target).sum(axis=0) + 2 * shrinkage * (weights - favoured)
         apart = log_probabilities - means[..., None]
-        curvature = np.einsum("n,nc,njc,nkc->jk", counts, chances, apart, apart, optimize=True)
+        curvature = np.einsum("nc,njc,nkc->jk", chances, apart, apart, optimize=True)
         curvature += 2 * shrinkage * np.eye(len(weights))
         step = _quadratic_minimum(curvature, curvature @ weights - slope) - weights
         moved = _descend(loss, weights, step, float(slope @ step))

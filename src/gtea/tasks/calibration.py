@@ -194,7 +194,6 @@ def fit_calibration(
     *,
     keep_prior: bool = False,
     later: bool = False,
-    num_cuts: int = 1,
     seed: int = 0,
 ) -> Calibration:
     """Fit a calibration on labelled examples, by the rules above. The order of the examples has no effect.
@@ -208,7 +207,6 @@ def fit_calibration(
             confidence is learnt from them: the temperature with which the probabilities explain the targets best, once
             they are corrected for the shares of these examples.
         later: The examples are of a later time than those of training.
-        num_cuts: As of how many cuts each example is among them. Together they count as one.
         seed: The seed of the folds.
     """
     table = class_table(np.asarray(probabilities, dtype=np.float64))
@@ -225,7 +223,7 @@ def fit_calibration(
         examples = replace(examples, shares=counts / counts.sum(), shrinkage=_STRONG_SHRINKAGE)
     folds = _folds(examples.targets, seed)
     scores: dict[Kind, float] = {"none": examples.score(examples.table)}
-    for kind in _candidates(counts // num_cuts, keep_prior=keep_prior, later=later):
+    for kind in _candidates(counts, keep_prior=keep_prior, later=later):
         scores[kind] = examples.score(_held_out(_FITS[kind], examples, folds))
     best = max(scores, key=lambda kind: scores[kind])
     return Calibration() if best == "none" else _FITS[best](examples)

@@ -108,7 +108,6 @@ def fit_correction(
     *,
     later: bool = False,
     balanced: bool = False,
-    num_cuts: int = 1,
 ) -> ProbabilityCorrection:
     """Fit the correction to the raw probabilities of a validation part.
 
@@ -124,15 +123,14 @@ def fit_correction(
         balanced: Whether classes are equally frequent by construction, as links and their negatives are, and examples
             so many that a model can seem certain. A shift of log odds is then no change of shares but a property of
             the validation window: half of it is kept. Doubt is mixed in.
-        num_cuts: As of how many cuts each example is among them. Together they count as one.
     """
     shares = tuple((train_counts / train_counts.sum()).tolist())
     weights = None if class_weights is None else tuple(map(float, class_weights))
     correction = ProbabilityCorrection(shares, weights)
-    found = np.bincount(targets, minlength=len(train_counts)) // num_cuts
+    found = np.bincount(targets, minlength=len(train_counts))
     keep_prior = priors_differ(train_counts, found) < _CHANCE
     raw = correction.apply(probabilities)
-    calibration = fit_calibration(targets, raw, shares, keep_prior=keep_prior, later=later, num_cuts=num_cuts)
+    calibration = fit_calibration(targets, raw, shares, keep_prior=keep_prior, later=later)
     if not balanced:
         return replace(correction, calibration=calibration)
     return replace(correction, calibration=calibration.with_half_the_shift(), doubt=_DOUBT)

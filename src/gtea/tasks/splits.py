@@ -28,6 +28,8 @@ from gtea.tasks.labels import Labels, class_counts
 FRACTIONS = (0.6, 0.2, 0.2)
 """Shares of train, validation and test, as in the paper."""
 _BY_TIME = "temporal"
+_NUM_BLOCKS = 3
+"""Into so many blocks of time is the validation part cut."""
 _NEVER = np.iinfo(np.int64).max
 
 
@@ -83,6 +85,15 @@ class Split:
             (min(train.appeared[0], validation.appeared[0]), max(train.appeared[1], validation.appeared[1])),
             {name: count + validation.classes[name] for name, count in train.classes.items()},
         )
+
+    def validation_blocks(self) -> list[NDArray[np.int64]]:
+        """Indices of the validation accounts, in blocks of those that appeared at about the same time.
+
+        None if the split is not by time, or there is no later cut from which to look back at them.
+        """
+        if not self.by_time or self.test is None or self.test.as_of <= self.validation.as_of:
+            return []
+        return [block for block in np.array_split(self.validation.index, _NUM_BLOCKS) if len(block)]
 
     def describe(self) -> dict[str, Any]:
         """Return the sizes, classes and time ranges of the parts as JSON values."""

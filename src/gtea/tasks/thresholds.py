@@ -13,7 +13,6 @@ alone: they are right if these are calibrated.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
@@ -112,7 +111,7 @@ class Threshold:
         )
 
 
-def macro_f1_threshold(truth: ArrayLike, probabilities: ArrayLike, *, num_cuts: int = 1, seed: int = 0) -> Threshold:
+def macro_f1_threshold(truth: ArrayLike, probabilities: ArrayLike, *, seed: int = 0) -> Threshold:
     """Return the threshold with the highest macro-F1 on labelled examples, or one half if the gain may be chance.
 
     Candidates are one half and the middle between each two neighbouring probabilities. On a tie the one nearest to one
@@ -123,7 +122,6 @@ def macro_f1_threshold(truth: ArrayLike, probabilities: ArrayLike, *, num_cuts: 
     Args:
         truth: Whether each example is positive.
         probabilities: The probability of the positive class.
-        num_cuts: As of how many cuts each example is among them. Together they count as one.
         seed: The seed of the bootstrap.
     """
     positive, probs = checked_scores(truth, probabilities)
@@ -133,19 +131,19 @@ def macro_f1_threshold(truth: ArrayLike, probabilities: ArrayLike, *, num_cuts: 
     # Equal fractions can differ by rounding.
     best = values[scores >= scores.max() - 1e-12]
     value = float(best[np.argmin(np.abs(best - 0.5))])
-    if value == 0.5 or _may_be_chance(positive, probs, value, num_cuts, seed):
-        return _threshold(0.5, "half", probs, positive, probs, num_cuts)
-    return _threshold(value, "macro_f1", probs, positive, probs, num_cuts)
+    if value == 0.5 or _may_be_chance(positive, probs, value, seed):
+        return _threshold(0.5, "half", probs, positive, probs)
+    return _threshold(value, "macro_f1", probs, positive, probs)
 
 
-def half_threshold(truth: ArrayLike, probabilities: ArrayLike, *, num_cuts: int = 1) -> Threshold:
+def half_threshold(truth: ArrayLike, probabilities: ArrayLike) -> Threshold:
     """Return one half, described by labelled examples: for calibrated probabilities, the most accurate threshold.
 
     The arguments are those of ``macro_f1_threshold``.
     """
     positive, probs = checked_scores(truth, probabilities)
     require_probabilities(probs)
-    return _threshold(0.5, "half", probs, positive, probs, num_cuts)
+    return _threshold(0.5, "half", probs, positive, probs)
 
 
 def budget_threshold(
@@ -188,7 +186,6 @@ def precision_threshold(
     *,
     min_alerts: int = 10,
     odds: float = 1.0,
-    num_cuts: int = 1,
 ) -> Threshold:
     """Return the lowest threshold with at least the wanted precision on labelled examples.
 
@@ -202,7 +199,6 @@ def precision_threshold(
         min_alerts: The number of labelled alerts that a precision must rest on. Of three alerts, it is chance.
         odds: What the odds of positives are multiplied by in the population, if the examples were sampled by class. The
             wanted precision is that of the population; the result still describes the examples.
-        num_cuts: As of how many cuts each example is among them. Together they count as one.
     """
     if not 0 < precision <= 1 or min_alerts < 1:
         raise UsageError(
@@ -212,7 +208,7 @@ def precision_threshold(
     positive, probs = checked_scores(truth, probabilities)
     require_probabilities(probs)
     hits, false_alarms = counts_at_thresholds(positive, probs)
-    alerts = (hits + false_alarms) / num_cuts
+    alerts = hits + false_alarms
     observed = np.where(alerts >= min_alerts, odds * hits / (odds * hits + false_alarms), 0)
     # A product of shares and counts can miss an integer by rounding.
     reached = np.flatnonzero(observed >= precision - 1e-12)
@@ -220,29 +216,29 @@ def precision_threshold(
         best = int(np.argmax(observed))
         raise DataError(
             f"precision: {precision:g} is not reached with at least {min_alerts} alerts among "
-            f"{len(probs) // num_cuts:,} labelled "
-            f"examples (got at most {observed[best]:.3g}, with {alerts[best]:,.0f} alerts). "
+            f"{len(probs):,} labelled examples "
+            f"(got at most {observed[best]:.3g}, with {alerts[best]:,.0f} alerts). "
             "Ask for a lower precision, or add labels."
         )
-    return _threshold(float(np.unique(probs)[::-1][reached[-1]]), "precision", probs, positive, probs, num_cuts)
+    return _threshold(float(np.unique(probs)[::-1][reached[-1]]), "precision", probs, positive, probs)
 
 
 def _threshold(
-    value: float, rule: Rule, scores: Floats, positive: NDArray[np.bool_], probabilities: Floats, num_cuts: int = 1
+    value: float, rule: Rule, scores: Floats, positive: NDArray[np.bool_], probabilities: Floats
 ) -> Threshold:
     """Describe a threshold for some scores, by labelled examples that may be others."""
     above, labelled_above = scores >= value, probabilities >= value
-    hits = float((positive & labelled_above).sum()) / num_cuts
+    hits = float((positive & labelled_above).sum())
     return Threshold(
         value,
         rule,
         alert_share=float(above.mean()),
-        num_alerts=round(float(above.sum()) / num_cuts),
+        num_alerts=int(above.sum()),
         expected_precision=float(scores[above].mean()) if above.any() else None,
         expected_recall=min(float(scores[above].sum() / scores.sum()), 1.0) if scores.any() else None,
-        precision=_wilson(hits, float(labelled_above.sum()) / num_cuts),
-        recall=_wilson(hits, float(positive.sum()) / num_cuts),
-        num_labelled=len(positive) // num_cuts,
+        precision=_wilson(hits, float(labelled_above.sum())),
+        recall=_wilson(hits, float(positive.sum())),
+        num_labelled=len(positive),
     )
 
 
@@ -267,7 +263,7 @@ def _macro_f1(hits: NDArray[Any], false_alarms: NDArray[Any], num_positive: int,
     return np.asarray((of_positive + of_negative) / 2)
 
 
-def _may_be_chance(positive: NDArray[np.bool_], probs: Floats, value: float, num_cuts: int, seed: int) -> bool:
+def _may_be_chance(positive: NDArray[np.bool_], probs: Floats, value: float, seed: int) -> bool:
     """Whether the gain in macro-F1 over one half is at most its standard error.
 
     Only the numbers of examples below, between and above the two thresholds matter, so these are resampled.
@@ -284,8 +280,7 @@ def _may_be_chance(positive: NDArray[np.bool_], probs: Floats, value: float, num
         at_low = _macro_f1(hits[..., 1] + hits[..., 2], false_alarms[..., 1] + false_alarms[..., 2], *sizes)
         return at_low - at_high if value < 0.5 else at_high - at_low
 
-    # The same example as of several cuts is hardly more evidence than as of one.
-    return bool(gain(counts[0], counts[1]) <= math.sqrt(num_cuts) * gain(drawn[0], drawn[1]).std())
+    return bool(gain(counts[0], counts[1]) <= gain(drawn[0], drawn[1]).std())
 
 
 def _wilson(hits: float, total: float) -> Interval | None:

@@ -3,10 +3,9 @@
 What is chosen, is chosen on the validation part: the weights of a hybrid's models, the calibration and the threshold.
 The test part is scored once, with all of them in place.
 
-In a split of accounts by time, the validation accounts are scored as of two cuts: their own, and that of the test part.
-At their own cut most have only just appeared; by the later one they have lived longer than the test accounts. What will
-be scored is between the two. Their labels are known by then, so nothing is used that is not known when the test part is
-scored. The validation metrics are those as of their own cut.
+In a split of accounts by time, this is done with the validation accounts as of the cut of the test part: as of their
+own cut most have only just appeared, and what will be scored has not. Their labels are known by then, so nothing is
+used that is not known when the test part is scored. The validation metrics are those as of their own cut.
 """
 
 from __future__ import annotations
@@ -95,19 +94,16 @@ def blended(
 
     Args:
         blend: The blend of the model that is saved.
-        by_model: For each part, log probabilities of each model, [num_examples, num_models, num_classes]. The
-            validation part may be there as of its own cut only, or also as of the later one.
+        by_model: For each part, log probabilities of each model, [num_examples, num_models, num_classes]. If the
+            validation part is there as of the cut of the test part, too, that is what the blend is fitted to.
         targets: The classes of the validation examples.
         trust: How far the validation part speaks for what will be scored.
     """
-    chosen_on = [by_model[name] for name in ("validation", VALIDATION_LATER) if name in by_model]
-    validation, truth = np.concatenate(chosen_on), np.tile(targets, len(chosen_on))
-    # The same example as of two cuts counts as one.
-    counts = np.full(len(truth), 1 / len(chosen_on))
-    blend.fit(validation, truth, [0], trust, example_weights=counts)
+    rows = by_model.get(VALIDATION_LATER, by_model["validation"])
+    blend.fit(rows, targets, [0], trust)
     weights = blend.weights.cpu().numpy()
     # The trees alone get weights of their own: what they would have had without the network.
-    tree_weights = blend_weights(validation[:, 1:], truth, (), trust, example_weights=counts)
+    tree_weights = blend_weights(rows[:, 1:], targets, (), trust)
     return {
         part: (
             softmax(np.einsum("k,nkc->nc", weights, rows)),
@@ -134,22 +130,18 @@ def evaluate_parts(
         test: The test part; None if the caller evaluates the model itself.
         validation_later: The validation part as of the cut of the test part; None if that is its own, or unknown.
     """
-    chosen_on = [validation] if validation_later is None else [validation, validation_later]
-    num_cuts = len(chosen_on)
-    targets = np.concatenate([part.targets for part in chosen_on])
-    probabilities = np.concatenate([part.probabilities for part in chosen_on])
+    seen = validation_later or validation
     correction = fit_correction(
         measures.train_counts,
         measures.class_weights,
-        targets,
-        probabilities,
+        seen.targets,
+        seen.probabilities,
         later=measures.later,
         balanced=measures.balanced,
-        num_cuts=num_cuts,
     )
     parts = {"validation": validation} if test is None else {"validation": validation, "test": test}
     corrected = {name: correction.apply(part.probabilities) for name, part in parts.items()}
-    threshold = _threshold(measures, targets, correction.apply(probabilities), num_cuts)
+    threshold = _threshold(measures, seen.targets, correction.apply(seen.probabilities))
     limit = None if threshold is None else threshold.value
     metrics = TaskMetrics(validation=measures.metrics(validation, corrected["validation"], limit))
     if test is not None:
@@ -169,9 +161,7 @@ def evaluate_parts(
     return Evaluation(metrics, correction, threshold, pa.concat_tables(tables))
 
 
-def _threshold(
-    measures: Measures, targets: NDArray[np.int64], probabilities: Floats, num_cuts: int
-) -> Threshold | None:
+def _threshold(measures: Measures, targets: NDArray[np.int64], probabilities: Floats) -> Threshold | None:
     """The threshold of the positive class, chosen on the validation part.
 
     A validation part that differs from what will be scored can't tell the best threshold. One half of a calibrated
@@ -182,10 +172,10 @@ def _threshold(
     truth, chances = targets == measures.positive, probabilities[:, measures.positive]
     if measures.precision is not None:
         odds = _odds(measures, measures.positive)
-        return precision_threshold(truth, chances, measures.precision, odds=odds, num_cuts=num_cuts)
+        return precision_threshold(truth, chances, measures.precision, odds=odds)
     one_class = truth.all() or not truth.any()
     choose = half_threshold if one_class or not measures.alike else macro_f1_threshold
-    return choose(truth, chances, num_cuts=num_cuts)
+    return choose(truth, chances)
 
 
 def _odds(measures: Measures, positive: int) -> float:

@@ -101,12 +101,18 @@ class Task(Protocol[Network]):
     def with_validation(self) -> Sequence[Self]:
         """The same task, but the validation examples are training examples, too, as of one cut or several."""
 
-    def evaluate(self, chosen: Fitted[Network], final: Fitted[Network]) -> Evaluation:
+    def held_out(self) -> Sequence[Sequence[Self]]:
+        """For each block of the validation part, the tasks of ``with_validation`` without it. Some have no blocks."""
+
+    def evaluate(
+        self, chosen: Fitted[Network], final: Fitted[Network], held_out: Sequence[Fitted[Network]] = ()
+    ) -> Evaluation:
         """The validation and test parts, each as of its own cut. Fits the blend of a hybrid.
 
         Args:
-            chosen: Fitted to the training part. It answers the validation part.
+            chosen: Fitted to the training part. It answers the validation part if there are no blocks.
             final: The model that is saved. It answers the test part.
+            held_out: For each block of the validation part, the model whose trees have not seen it.
         """
 
     def with_decisions(self, model: SavedModel) -> SavedModel:
@@ -137,8 +143,11 @@ def train_task(
             return _finished_model(task)
         with _threads(task.config.train):
             run = _fit(task, listener, resume=resume, workers=workers)
-            final = _refit_trees(task, run) if task.config.train.refit_trees else run.fitted
-            evaluation = task.evaluate(run.fitted, final)
+            final: Fitted[Network] = run.fitted
+            held_out: list[Fitted[Network]] = []
+            if task.config.train.refit_trees and _sets_of_trees(run.fitted.network):
+                final, held_out = _refit_trees(task, run)
+            evaluation = task.evaluate(run.fitted, final, held_out)
         model = task.with_decisions(_saved_model(task, run, final, evaluation, time.monotonic() - started))
         save_model(task.folder, model, model_card(model), reliability_figure(model))
         run_record.discard_checkpoint(task.folder)
@@ -250,28 +259,34 @@ def _fit(task: Task[Network], listener: TrainingListener, *, resume: bool, worke
     return _Run(Fitted(network, preprocessing), progress, timer.seconds)
 
 
-def _refit_trees(task: Task[Network], run: _Run[Network]) -> Fitted[Network]:
+def _refit_trees(task: Task[Network], run: _Run[Network]) -> tuple[Fitted[Network], list[Fitted[Network]]]:
     """The same model with trees, and neighbour labels, of the training and validation examples together.
 
-    A killed run does it again: it takes seconds.
+    And for each block of the validation part the same without it: what is chosen there is chosen for trees that know as
+    much as those that are saved. A killed run does it again: it takes seconds.
     """
-    started, (network, preprocessing) = time.monotonic(), run.fitted
-    if not _sets_of_trees(network):
-        return run.fitted
-    tasks = task.with_validation()
+    started = time.monotonic()
+    final = _with_trees_of(task.with_validation(), run.fitted)
+    held_out = [_with_trees_of(tasks, run.fitted) for tasks in task.held_out()]
+    run.seconds["trees again"] = round(time.monotonic() - started, 2)
+    return final, held_out
+
+
+def _with_trees_of(tasks: Sequence[Task[Network]], fitted: Fitted[Network]) -> Fitted[Network]:
+    """The same model with the mean of the trees that are fitted to each of some tasks, and with their labels."""
+    network, preprocessing = fitted
     if preprocessing.neighbour_labels is not None:
         preprocessing = replace(preprocessing, neighbour_labels=tasks[0].neighbour_labels())
     fits = [copy.deepcopy(network) for _ in tasks]
-    for again, fitted in zip(tasks, fits, strict=True):
-        objective = again.objective(fitted, preprocessing)
-        if isinstance(fitted, Hybrid):
-            fitted.fit_trees(*objective.examples())
+    for task, again in zip(tasks, fits, strict=True):
+        objective = task.objective(again, preprocessing)
+        if isinstance(again, Hybrid):
+            again.fit_trees(*objective.examples())
         else:
-            _fit_at_once(fitted, objective)
+            _fit_at_once(again, objective)
     network = copy.deepcopy(network)
     for name, trees in _sets_of_trees(network).items():
-        trees.take_mean([_sets_of_trees(fitted)[name] for fitted in fits])
-    run.seconds["trees again"] = round(time.monotonic() - started, 2)
+        trees.take_mean([_sets_of_trees(again)[name] for again in fits])
     return Fitted(network, preprocessing)
 
 

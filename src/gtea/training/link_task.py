@@ -6,7 +6,7 @@ every epoch. Validation and test negatives are fixed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -100,7 +100,13 @@ class LinkTask:
         parts = (*self.split.train_parts, self.split.validation)
         return (replace(self, split=replace(self.split, train_parts=parts)),)
 
-    def evaluate(self, chosen: Fitted[nn.Module], final: Fitted[nn.Module]) -> Evaluation:
+    def held_out(self) -> tuple[()]:
+        """No blocks."""
+        return ()
+
+    def evaluate(
+        self, chosen: Fitted[nn.Module], final: Fitted[nn.Module], held_out: Sequence[Fitted[nn.Module]] = ()
+    ) -> Evaluation:
         """The metrics of each part, as of its own cut."""
         parts = {"validation": (chosen, self.split.validation), "test": (final, self.split.test)}
         scored = {

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -133,13 +134,18 @@ class NodeTask:
 
         return Objective(make_batch, (len(nodes),), targets_of, loss_of, validate, examples)
 
-    def with_validation(self) -> tuple[NodeTask, ...]:
+    def with_validation(self, *, without: NDArray[np.int64] | None = None) -> tuple[NodeTask, ...]:
         """The same task, but the validation accounts are training accounts, too: as of their cut, and of the test part.
 
         Whoever scores knows all events until then. Accounts have shorter histories as of the first cut than what will
         be scored, and longer ones as of the second.
+
+        Args:
+            without: Validation accounts to leave out, as indices into the labels.
         """
         whole, test = self.split.with_validation(), self.split.test
+        if without is not None:
+            whole = replace(whole, index=whole.index[~np.isin(whole.index, without)])
         cuts = {whole.as_of} if test is None else {whole.as_of, test.as_of}
         # With the same class weights, one correction undoes those of all fits.
         weights = _class_weights(self)
@@ -148,19 +154,29 @@ class NodeTask:
             for cut in sorted(cuts)
         )
 
-    def evaluate(self, chosen: Fitted[nn.Module], final: Fitted[nn.Module]) -> Evaluation:
+    def held_out(self) -> tuple[tuple[NodeTask, ...], ...]:
+        """For each block of the validation part, the tasks of ``with_validation`` without it."""
+        return tuple(self.with_validation(without=block) for block in self.split.validation_blocks())
+
+    def evaluate(
+        self, chosen: Fitted[nn.Module], final: Fitted[nn.Module], held_out: Sequence[Fitted[nn.Module]] = ()
+    ) -> Evaluation:
         """The metrics of each part, as of its own cut."""
-        parts = _parts(self.split)
-        models = {name: final if name == "test" else chosen for name in parts}
+        parts, blocks = _parts(self.split), self.split.validation_blocks()
+
+        def answers(name: str, of: Callable[[Fitted[nn.Module], Part], Floats]) -> Floats:
+            """What a function finds for a part, by a model that has not learnt from it."""
+            if name == VALIDATION_LATER and held_out:
+                each = zip(held_out, blocks, strict=True)
+                return np.concatenate([of(model, replace(parts[name], index=block)) for model, block in each])
+            return of(final if name == "test" else chosen, parts[name])
+
         if isinstance(final.network, Hybrid):
-            by_model = {name: _by_model(self, models[name], part) for name, part in parts.items()}
+            by_model = {name: answers(name, partial(_by_model, self)) for name in parts}
             targets = self.labels.targets[self.split.validation.index]
             found = blended(final.network.blend, by_model, targets, _trust(self.split))
         else:
-            found = {
-                name: (_probabilities(self, _scorer(self, *models[name], part.as_of), part), {})
-                for name, part in parts.items()
-            }
+            found = {name: (answers(name, partial(_answers, self)), {}) for name in parts}
         predictions = {name: _predictions(self, parts[name], *found[name]) for name in parts}
         warnings = split_warnings(self.split, self.store, self.labels)
         evaluation = evaluate_parts(
@@ -250,6 +266,11 @@ def _metrics(task: NodeTask, scorer: NodeScorer, part: Part) -> dict[str, float]
 
 def _probabilities(task: NodeTask, scorer: NodeScorer, part: Part) -> Floats:
     return scorer.probabilities(task.labels.nodes[part.index])
+
+
+def _answers(task: NodeTask, model: Fitted[nn.Module], part: Part) -> Floats:
+    """The probabilities of a part."""
+    return _probabilities(task, _scorer(task, *model, part.as_of), part)
 
 
 def _by_model(task: NodeTask, model: Fitted[nn.Module], part: Part) -> Floats:

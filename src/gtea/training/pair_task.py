@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -98,7 +98,13 @@ class PairTask:
         # With the same class weights, one correction undoes those of both fits.
         return (replace(self, split=split, class_weights=_class_weights(self)),)
 
-    def evaluate(self, chosen: Fitted[nn.Module], final: Fitted[nn.Module]) -> Evaluation:
+    def held_out(self) -> tuple[()]:
+        """No blocks."""
+        return ()
+
+    def evaluate(
+        self, chosen: Fitted[nn.Module], final: Fitted[nn.Module], held_out: Sequence[Fitted[nn.Module]] = ()
+    ) -> Evaluation:
         """The metrics of the validation part."""
         network, preprocessing = chosen
         index = self.split.validation.index
