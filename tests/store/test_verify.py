@@ -74,7 +74,7 @@ def test_cut_and_missing_files_are_named_on_opening_already(healthy: Store) -> N
         ("edge_b", lambda x: x * 0, "edges: must be distinct and ordered by (a, b)"),
         ("edge_first_time", lambda x: x + 1, "edge_first_time, edge_last_time: must be the times"),
         ("edge_offset", lambda x: x * 0, "edge_offset must rise from 0 to 4"),
-        ("edge_offset", lambda x: np.r_[0, x[:1], x[2:]], "edge_offset: each edge must have an event"),
+        ("edge_offset", lambda x: np.r_[0, x[:1], x[2:]], "edge_offset must rise from 0 to 4"),
         ("slot_neighbour", lambda x: x[::-1], "slot_neighbour: doesn't agree with the edges"),
         ("slot_edge", lambda x: x[::-1], "slot_edge: doesn't agree with the edges"),
         ("node_offset", lambda x: x * 0, "node_offset must rise from 0 to 6"),

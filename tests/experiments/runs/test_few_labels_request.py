@@ -148,6 +148,8 @@ def test_the_outcome_has_the_figures_of_the_others(subject: Subject, tmp_path: P
     assert set(outcome.test) == {"average_precision", "balanced_log_likelihood", "macro_f1", "roc_auc"}
     assert outcome.split["test"] == few_request(job).test_part()
     assert outcome.split["validation"]["accounts"] == 6
+    assert asdict(run_job(job, tmp_path, no_report)) == asdict(kept)  # what is done is not done again
+    job.outcome_file(tmp_path).unlink()
     again = run_job(job, tmp_path, no_report)  # the model is there, and is scored again
     assert again.interrupted
     assert asdict(again) == {**asdict(outcome), "interrupted": True, "seconds": again.seconds}
