@@ -87,7 +87,13 @@ def test_names_rows_and_facts_that_are_not_there_are_damage(tmp_path: Path) -> N
     write_part_file(path, ARRAYS, {"n": 3})
     file = PartFile.open(path)
     assert file.fact("n", Natural) == 3
-    for ask in (lambda: file.read("x"), lambda: file.read_rows("rows", 5, 2), lambda: file.fact("n", str)):
+    asked = (
+        lambda: file.read("x"),
+        lambda: file.read_list("rows"),
+        lambda: file.read_rows("rows", 5, 2),
+        lambda: file.fact("n", str),
+    )
+    for ask in asked:
         with pytest.raises(DamagedFileError, match=r"a\.part: "):
             ask()
 

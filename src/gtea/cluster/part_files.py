@@ -124,6 +124,12 @@ class PartFile:
         self.read_into(name, made)
         return made
 
+    def read_list(self, name: str) -> NDArray[Any]:
+        """An array of whole numbers with one dimension."""
+        if len(self.stored(name).shape) != 1 or self.stored(name).dtype.kind not in "iu":
+            raise DamagedFileError(self.path, f"{name} must be a list of whole numbers")
+        return self.read(name)
+
     def read_into(self, name: str, made: NDArray[Any]) -> None:
         """One of the arrays, into memory that lies side by side."""
         stored = self.stored(name)

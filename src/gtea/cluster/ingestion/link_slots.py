@@ -24,7 +24,7 @@ def ends(folder: Path, arguments: dict[str, Any]) -> Iterator[Made]:
     """The slots of a part's edges, in an array for each range of accounts."""
     job, part = open_ingest(folder), arguments["part"]
     seams = made_by(folder, SEAMS)
-    first_nodes, edges = seams.read("first_nodes"), int(seams.read("edges_before")[part])
+    first_nodes, edges = seams.read_list("first_nodes"), int(seams.read_list("edges_before")[part])
     source = made_by(folder, arguments["edges"])
     with job.scratch(f"ends.{part}") as scratch:
         streams = (source.stream(name, ROWS_AT_A_TIME) for name in ("edge_a", "edge_b", "edge_first_time"))
@@ -44,7 +44,7 @@ def slots(folder: Path, arguments: dict[str, Any]) -> Iterator[Made]:
     """The slots of a range of accounts, in order."""
     job, own = open_ingest(folder), arguments["range"]
     counts = [made_by(folder, name).fact("count", Natural) for name in arguments["numbers"]]
-    bounds = [0, *made_by(folder, SEAMS).read("first_nodes").tolist()]
+    bounds = [0, *made_by(folder, SEAMS).read_list("first_nodes").tolist()]
     # Some ranges may be empty: where the sample had an account several times.
     bounds += [sum(counts)] * (arguments["ranges"] + 1 - len(bounds))
     first, last = bounds[own], bounds[own + 1]

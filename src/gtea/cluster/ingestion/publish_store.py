@@ -60,7 +60,7 @@ def _write_arrays(job: IngestJob, arrays: ArrayFolder, names: dict[str, Any]) ->
         for rows in _rows(ranges, name):
             writer.write(rows)
     # An offset is what comes before: of a part, all but the last; it is the first of the next one.
-    _write_offsets(arrays, "edge_offset", parts, "edge_offset", seams.read("events_before"))
+    _write_offsets(arrays, "edge_offset", parts, "edge_offset", seams.read_list("events_before"))
     slots_before = np.cumsum([0, *(each.num_rows("slot_edge") for each in ranges)])
     _write_offsets(arrays, "node_offset", ranges, "node_offset", slots_before)
     tables = [NODE_IDS, *(vocabulary_name(column) for column in range(len(job.shape.categorical)))]

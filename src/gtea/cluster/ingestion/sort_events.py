@@ -62,7 +62,7 @@ def seams(folder: Path, arguments: dict[str, Any]) -> Made:
     for (_, earlier), (number, later) in itertools.pairwise(filled):
         if later[0] <= earlier[1]:
             raise _out_of_order(open_ingest(folder), number, "begins where the file before it has not ended")
-    nodes = np.sort(np.concatenate([part.read("node_sample") for part in parts]))
+    nodes = np.sort(np.concatenate([part.read_list("node_sample") for part in parts]))
     ranges = arguments["ranges"]
     firsts = np.unique(nodes[np.arange(1, ranges) * len(nodes) // ranges]) if len(nodes) else nodes
     first = [each.first_time for each in totals if each.first_time is not None]
