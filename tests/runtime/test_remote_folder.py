@@ -144,7 +144,14 @@ def test_what_is_no_address_of_ours_is_refused_and_not_repeated(given: str) -> N
     ("given", "words"),
     [
         ("s3://bucket", "s3: the address must name a bucket and a folder in it. Try s3://bucket/folder."),
-        ("gs://-b/c", "gs: the address must name a bucket and a folder in it. Try gs://bucket/folder."),
+        *(
+            (
+                f"gs://{bucket}/c",
+                "gs: a bucket's name must have 2 to 255 letters, digits, dots, hyphens and underscores, and begin with "
+                "a letter or digit (got another one). Check the address.",
+            )
+            for bucket in ("-b", "b")
+        ),
         ("file:a/b", "file: the address must have a path from the root. Write file:///folder."),
     ],
 )

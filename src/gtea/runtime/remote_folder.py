@@ -81,8 +81,13 @@ def parse_remote(given: str) -> RemoteAddress:
         if not found["path"].startswith("/"):
             raise UsageError("file: the address must have a path from the root. Write file:///folder.")
         return RemoteAddress(scheme, f"/{path}")
-    if scheme != "memory" and (len(parts) < 2 or not _BUCKET.fullmatch(parts[0])):
+    if scheme != "memory" and len(parts) < 2:
         raise UsageError(f"{scheme}: the address must name a bucket and a folder in it. Try {scheme}://bucket/folder.")
+    if scheme != "memory" and not _BUCKET.fullmatch(parts[0]):
+        raise UsageError(
+            f"{scheme}: a bucket's name must have 2 to 255 letters, digits, dots, hyphens and underscores, and begin "
+            "with a letter or digit (got another one). Check the address."
+        )
     return RemoteAddress(scheme, path)
 
 
